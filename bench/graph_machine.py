@@ -6,8 +6,9 @@ from typing import Final
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Flaky
-from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, rule
 
+from ..checkers.conform import led
 from ..checkers.interleave_floor import Floor, State
 
 STEPS: Final = 50
@@ -49,7 +50,7 @@ def covered(floor: Floor, seconds: float, number: int) -> int:
             self.state = move.state if floor.moves(move.state) else floor.first
 
     try:
-        run_state_machine_as_test(seed(number)(Walk), settings=SETTINGS)
+        led(seed(number)(Walk), SETTINGS)
     except (EnoughError, Flaky):
         # That an example ends where one with the same beginning went on, Hypothesis calls flaky: it is the time that is over.
         if time.process_time() <= end:

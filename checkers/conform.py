@@ -6,6 +6,7 @@ Schedules are enumerated elsewhere (`crash`); the walk is for data and for long 
 """
 
 import math
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Hashable, Set
@@ -16,6 +17,7 @@ from typing import Any, Final, Literal, get_args
 
 from hypothesis import HealthCheck, Phase, Verbosity, seed, settings, target
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir, storage_directory
 from hypothesis.database import DirectoryBasedExampleDatabase
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
@@ -37,6 +39,8 @@ Profile = Literal["quick", "deep", "ci", "nightly"]
 BOUNDS: Final = {name: PROFILES[of].step for name, of in BY_NAME.items()}
 AIM: Final = "the rarest met"
 """What Hypothesis calls the score by which a walk is steered."""
+STORAGE: Final = "HYPOTHESIS_STORAGE_DIRECTORY"
+"""The environment variable by which Hypothesis is told where its own folder is."""
 SHRINKS: Final = 80
 """How many further examples of Hypothesis a failure is worth; what it then has is made shorter line by line (`shortest`)."""
 LEAST: Final = {"steps": 500, "durable states": 70, "rules taken": 70}
@@ -306,13 +310,26 @@ def walked(profile: Profile, number: int, policy: Policy = HARDENED) -> Record:
     record = Record(policy, of.steered)
     bound: type[Walk] = seed(number)(type("Walk", (Walk,), {"record": record}))
     try:
-        run_state_machine_as_test(bound, settings=chosen(BOUNDS[profile], of))
+        led(bound, chosen(BOUNDS[profile], of))
     except (Exception, EnoughError):
         # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
         if record.failure is None:
             raise
     record.shorten("step", policy.name)
     return record
+
+
+def led(machine: type[RuleBasedStateMachine], by: settings) -> None:
+    """Let Hypothesis lead a walk. What it keeps of the modules in whose sources it finds constants lies beside the examples: left
+    to itself it makes a folder in the working directory. Who says where by its environment variable is heard.
+    """
+    before = storage_directory(intent_to_write=False).path
+    if STORAGE not in os.environ:
+        set_hypothesis_home_dir(examples_folder().with_name("hypothesis"))
+    try:
+        run_state_machine_as_test(machine, settings=by)
+    finally:
+        set_hypothesis_home_dir(before)
 
 
 def substantial(item: Item) -> Item:

@@ -14,11 +14,11 @@ from typing import Any, Final, get_args
 
 from hypothesis import seed
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import precondition, rule
 
 from ..model.policy import HARDENED
 from ..model.step import build
-from .conform import BEHAVIOURS, EnoughError, Progress, WrittenWalk, chosen, steps
+from .conform import BEHAVIOURS, EnoughError, Progress, WrittenWalk, chosen, led, steps
 from .evidence import Item, Verdict
 from .monitor import Monitor
 from .walk_profiles import WalkProfile
@@ -118,7 +118,7 @@ def walk_workers(
     record = WorkersRecord(bounds.steered, made)
     bound: type[WorkersWalk] = seed(number)(type("WorkersWalk", (WorkersWalk,), {"record": record}))
     try:
-        run_state_machine_as_test(bound, settings=chosen(bounds.workers, bounds))
+        led(bound, chosen(bounds.workers, bounds))
     except (Exception, EnoughError):
         # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
         if record.failure is None:

@@ -12,10 +12,10 @@ from typing import Final, get_args
 
 from hypothesis import seed
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import precondition, rule
 
 from ..model.contract_machine import build_contract
-from .conform import JSON, WORDS, EnoughError, Profile, Progress, WrittenWalk, chosen
+from .conform import JSON, WORDS, EnoughError, Profile, Progress, WrittenWalk, chosen, led
 from .conform_calls import ERRORS
 from .conform_world import CONTRACTS, Says
 from .contract_follow import ContractModel
@@ -188,7 +188,7 @@ def walk_contracts(profile: Profile, number: int) -> ContractRecord:
     record = ContractRecord(of.steered)
     bound: type[ContractWalk] = seed(number)(type("ContractWalk", (ContractWalk,), {"record": record}))
     try:
-        run_state_machine_as_test(bound, settings=chosen(BOUNDS[profile], of))
+        led(bound, chosen(BOUNDS[profile], of))
     except (Exception, EnoughError):
         # Hypothesis says in several ways that it has found, or was kept from shrinking, what the record holds by now.
         if record.failure is None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis.configuration import storage_directory
 
 from crashwindow.checkers import conform
 from crashwindow.checkers.bugs_decide import (
@@ -28,16 +29,18 @@ from crashwindow.checkers.bugs_semantics import (
     undoing_told_what_is_known_now,
 )
 from crashwindow.checkers.bugs_step import altered_result, ledger_forgotten, skipped_committed, swapped_writes
-from crashwindow.checkers.conform import walk
+from crashwindow.checkers.conform import STORAGE, walk, walked
 from crashwindow.checkers.conform_calls import ERRORS, on_record
 from crashwindow.checkers.conform_follow import Disagreement, Follower, Model, unseen
 from crashwindow.checkers.conform_rig import Rig
+from crashwindow.checkers.conform_workers import walk_workers
 from crashwindow.checkers.conform_world import CONTRACTS, Gate, Looks, Says, StepPlan
+from crashwindow.checkers.contract_conform import walk_contracts
 from crashwindow.checkers.evidence import Item, Verdict
 from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.substitute import Patch, Plant
 from crashwindow.checkers.verify import Context
-from crashwindow.checkers.walk_profiles import Bounds
+from crashwindow.checkers.walk_profiles import PROFILES, Bounds
 from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build, normal
 from crashwindow.model.surroundings import build_around
@@ -464,3 +467,21 @@ def test_a_model_without_a_state_disagrees() -> None:
     follower.states = {}
     with pytest.raises(Disagreement, match="no state of the model is left"):
         follower.observe({"job": "open"}, 0)
+
+
+@pytest.mark.parametrize("told", [False, True], ids=["by itself", "told"])
+def test_a_walk_leaves_nothing_in_the_working_directory(
+    told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Hypothesis keeps lies in the user's cache, or where its own variable says; of all else than the walk, where it did."""
+    before, seen = storage_directory().path, list[Path]()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(STORAGE, raising=False)
+    if told:
+        monkeypatch.setenv(STORAGE, str(before))
+    monkeypatch.setattr(conform, "run_state_machine_as_test", lambda *_, **__: seen.append(storage_directory().path))
+    walked("quick", SEED)
+    walk_contracts("quick", SEED)
+    walk_workers(PROFILES["quick"], SEED)
+    assert seen == [before if told else tmp_path / "crashwindow" / "hypothesis"] * 3
+    assert storage_directory().path == before

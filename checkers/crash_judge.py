@@ -70,8 +70,13 @@ class Durable(NamedTuple):
 
 def open_beside(path: str) -> sqlite3.Connection:
     """A connection to a file that a store has open. It cannot write, so it never checkpoints the write-ahead log."""
+    return connected(path, "ro")
+
+
+def connected(path: str, mode: str) -> sqlite3.Connection:
+    """A connection to a file that is there, in a mode of SQLite's."""
     # Quoted: in a URI '%41' is 'A', and the name ends before '#' or '?', so that another file would be read, or made.
-    uri = f"{Path(path).absolute().as_uri()}?mode=ro"
+    uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
     return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from ..runtime.address import without_password
 from ..runtime.errors import CommandError
 from .abstraction import JobLine, says_failed
-from .crash_judge import open_beside
+from .crash_judge import connected, open_beside
 from .stream_lines import Line, Records, StreamError, line_of, of_form, refuse
 
 Rows = Callable[..., Iterable[Any]]
@@ -68,13 +68,29 @@ def from_sqlite(source: str, job_id: str | None) -> Iterator[Stored]:
     if not os.path.isfile(path):
         raise CommandError(f"{path}: there is no such file; give the file of a store, or a file of JSON lines")
     try:
-        with closing(open_beside(path)) as connection:
+        with closing(_opened(path)) as connection:
             connection.execute("BEGIN")
             yield from of_store(
                 lambda query, *values: connection.execute(query.format(*"?" * len(values)), values), job_id
             )
     except sqlite3.Error as error:
         raise CommandError(f"{path}: {error}: give the file of a crashwindow store that this user can read") from error
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    """A connection that writes nothing.
+
+    Who reads a write-ahead log needs its two files, and SQLite makes them. Of a connection that cannot write they stay behind;
+    one that could takes them away as it ends, if it is the last. It would also write into the store what a killed worker has left
+    in the log: so where there is a log, or a journal, it is one that cannot. (What a worker leaves there that is killed while it
+    is read is written, as the next one would.)
+    """
+    file = os.path.realpath(path)  # the log of a link lies beside the file that it leads to
+    if any(os.path.exists(f"{file}{left}") for left in ("-wal", "-journal")):
+        return open_beside(file)
+    connection = connected(file, "rw")
+    connection.execute("PRAGMA query_only=ON")
+    return connection
 
 
 def from_postgres(source: str, job_id: str | None) -> Iterator[Stored]:

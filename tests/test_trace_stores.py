@@ -1,6 +1,7 @@
 """Recorded streams straight from a store, SQLite and PostgreSQL, while a worker writes to it: one moment is read."""
 
 import json
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -148,6 +149,74 @@ def test_reading_cannot_write(kept: tuple[str, Store], monkeypatch: pytest.Monke
         list(stored(kept[0]))
 
 
+def beside(directory: Path) -> dict[str, bytes]:
+    """The files of a directory, but for the index of a write-ahead log: that is memory which processes share."""
+    return {file.name: file.read_bytes() for file in directory.iterdir() if not file.name.endswith("-shm")}
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["file", "link"])
+def test_reading_a_closed_store_leaves_nothing_behind(linked: bool, tmp_path: Path) -> None:
+    """Nobody has it open, and no log is beside it: afterwards there is the file alone, as it was."""
+    store = SqliteStore(tmp_path / "jobs.db")
+    work(store, NODES, "job")
+    store.close()
+    source = tmp_path / "jobs.db"
+    if linked:
+        (source := tmp_path / "link").symlink_to("jobs.db")
+    before = beside(tmp_path)
+    assert checked(str(source)).ended == 1
+    assert beside(tmp_path) == before
+    assert not list(tmp_path.glob("*-shm"))
+
+
+@pytest.mark.parametrize("linked", [False, True], ids=["file", "link"])
+def test_what_a_killed_worker_left_stays_where_it_is(linked: bool, tmp_path: Path) -> None:
+    """What it committed is read from the log, and not written into the store: both are as they were."""
+    (there := tmp_path / "there").mkdir()
+    if (child := os.fork()) == 0:
+        try:
+            work(SqliteStore(there / "jobs.db"), NODES, "job")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    source = there / "jobs.db"
+    if linked:
+        (source := tmp_path / "link").symlink_to("there/jobs.db")
+    before = beside(there)
+    assert before["jobs.db-wal"]
+    assert checked(str(source)).ended == 1
+    assert beside(there) == before
+
+
+def test_a_reader_of_a_store_that_is_opened_meanwhile_takes_nothing_away(tmp_path: Path) -> None:
+    """It was closed as reading began; a worker that came later keeps its log, and what it wrote."""
+    store = SqliteStore(tmp_path / "jobs.db")
+    work(store, NODES, "first")
+    store.close()
+    reading = stored(str(tmp_path / "jobs.db"))
+    first = next(reading)
+    store = SqliteStore(tmp_path / "jobs.db")
+    work(store, NODES, "second")
+    assert {each.line.job_id for each in (first, *reading)} == {"first"}
+    assert (tmp_path / "jobs.db-wal").exists()
+    work(store, NODES, "third")
+    store.close()
+    assert checked(str(tmp_path / "jobs.db")).ended == 3
+
+
+@pytest.mark.parametrize("kept", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("closed", [False, True])
+def test_reading_a_file_cannot_write(kept: tuple[str, Store], closed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite itself refuses a question that writes, whether a worker has the store open or nobody."""
+    url, store = kept
+    work(store, NODES, "job")
+    if closed:
+        store.close()
+    monkeypatch.setattr(stream_store, "JOBS", "DELETE FROM jobs RETURNING job_id, status, version")
+    with pytest.raises(CommandError, match="readonly database"):
+        list(stored(url))
+
+
 @pytest.mark.parametrize("name", ["x%41.db", "a#b.db", "a?b.db", "a b.db", "ü.db", "%", "a?mode=rwc"])
 def test_a_store_is_read_whatever_its_file_is_called(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -158,10 +227,10 @@ def test_a_store_is_read_whatever_its_file_is_called(
         store = SqliteStore(tmp_path / file)
         work(store, NODES, job)
         store.close()
-    there = {file.name.removesuffix("-shm").removesuffix("-wal") for file in tmp_path.iterdir()}
+    there = beside(tmp_path)
     for source in (name, str(tmp_path / name), f"sqlite:///{name}", f"sqlite:///{tmp_path / name}"):
         assert {each.line.job_id for each in stored(source)} == {"asked"}
-    assert {file.name.removesuffix("-shm").removesuffix("-wal") for file in tmp_path.iterdir()} == there
+    assert beside(tmp_path) == there
 
 
 def test_the_house_of_the_sentences_reads_its_own_file(tmp_path: Path) -> None:

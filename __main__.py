@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .commands.table import parser
 from .runtime.errors import CommandError
+from .runtime.plain import escape_what_cannot_be_written
 
 if TYPE_CHECKING:
     from .model.claims import Claim
@@ -247,6 +248,7 @@ def _is_text(argument: str) -> bool:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
+    escape_what_cannot_be_written()
     argv = sys.argv[1:] if argv is None else argv
     if torn := next((text for text in argv if not _is_text(text)), None):
         print(f"crashwindow: the argument {torn!a} is not UTF-8 text; write it anew", file=sys.stderr)

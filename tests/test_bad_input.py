@@ -1,5 +1,6 @@
 """Bad input, a bad file or a full disk: a message that names the thing and the remedy, exit code 2, nothing lost or doubled."""
 
+import io
 import json
 import logging
 import os
@@ -409,3 +410,39 @@ def test_a_poll_interval_that_makes_no_sense(tmp_path: Path) -> None:
     """A worker that would never wait, or for ever, is refused."""
     for seconds in ("0", "-1", "nan"):
         refused(crashwindow("worker", "--store", STORE, f"--poll={seconds}", cwd=tmp_path), "--poll", "above 0")
+
+
+# A terminal that does not have every character.
+
+
+def shown(encoding: str, *argv: str) -> tuple[int, str]:
+    """How a command ends whose output goes where characters are written in an encoding, and what stands there."""
+    written = io.BytesIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+        try:
+            code = main(argv)
+        except SystemExit as end:  # of --help
+            code = int(str(end.code))
+        sys.stdout.flush()
+        return code, written.getvalue().decode(encoding)
+
+
+ODD = "a\ud800é😀"
+"""Half of a surrogate pair, and what ASCII does not have: one character of two bytes in UTF-16, and one of four."""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_what_a_terminal_cannot_show_is_escaped(encoding: str, tmp_path: Path) -> None:
+    """No command ends for a character, its own or one of its input; JSON says the same in every encoding."""
+    event = {"job_id": ODD, "version": 1, "type": "job_completed", "step": ODD}
+    (stream := tmp_path / "stream").write_text(json.dumps(event) + "\n")
+    code, said = shown(encoding, "check-trace", str(stream))
+    assert code == 1
+    assert said.startswith("line 1: job 'a\\ud800")
+    code, said = shown(encoding, "check-trace", str(stream), "--json")
+    [found] = json.loads(said)["diverged"]
+    assert (code, found["job"], found["about"]) == (1, ODD, ODD)
+    code, said = shown(encoding, "scenario", "--help")
+    assert (code, "walk:…" in said, "walk:\\u2026" in said) == (0, encoding == "utf-8", encoding != "utf-8")
+    assert shown(encoding, "scenario", "list")[0] == 0

@@ -59,7 +59,7 @@ def verify(args: argparse.Namespace) -> int:
     from .scenarios.profile import command as command_of
 
     collect_seldom()
-    console = Console()
+    console = Console(emoji=False)
     try:
         directory = Path(args.resume) if args.resume else new_run(Path(args.out))
     except OSError as error:
@@ -129,7 +129,7 @@ def campaign_run(args: argparse.Namespace) -> int:
     from .checkers.cli_foreign import campaign_directory, chosen, judged
     from .reports.crash_matrix_files import matrix_table, write_matrices
 
-    console = Console()
+    console = Console(emoji=False)
     file = chosen(args)
     directory = campaign_directory(args)
     matrices, unexpected = [], list[str]()
@@ -150,7 +150,7 @@ def campaign_show(args: argparse.Namespace) -> int:
 
     from .reports.crash_matrix_files import load_matrices, matrix_table
 
-    console = Console()
+    console = Console(emoji=False)
     for matrix in load_matrices(Path(args.matrix)):
         console.print(matrix_table(matrix), crop=False)
     return 0
@@ -163,7 +163,7 @@ def witness(args: argparse.Namespace) -> int:
     from .checkers.search import witnesses
     from .reports.terminal import trace_table
 
-    console = Console()
+    console = Console(emoji=False)
     for words, trace in witnesses(known_claim(args.claim)):
         console.print(f"{args.claim}: {words}", style="bold", highlight=False)
         console.print(trace_table(trace) if trace else "no run reaches it")
@@ -201,7 +201,7 @@ def replay(args: argparse.Namespace) -> int:
             " printed beside what it replays; see `crashwindow replay --help`"
         )
     try:
-        Console().print(trace_table(traces.replay(args.key)))
+        Console(emoji=False).print(trace_table(traces.replay(args.key)))
     except ValueError as error:
         raise CommandError(str(error)) from error
     return 0
@@ -220,7 +220,7 @@ def replay_sentence(key: str) -> int:
     except ValueError as error:
         raise CommandError(str(error)) from error
     claim = CLAIM_BY_ID[key.partition(":")[2]]
-    console = Console()
+    console = Console(emoji=False)
     if item.trace:
         console.print(trace_table(item.trace))
     words = f"{claim.id}: {claim.sentence}\n{item.verdict}: {item.statement}"

@@ -27,7 +27,7 @@ INTERRUPTED = 130
 def bench(args: argparse.Namespace) -> int:
     """Measure rows. 0: measured, whatever the figures are; 1: somebody failed; 2: bad input; 130: interrupted, and what was
     measured is told."""
-    rows, console = chosen(args.only or ()), Console()
+    rows, console = chosen(args.only or ()), Console(emoji=False)
     if args.list:
         console.print(shown.listed(ROWS))
         return 0

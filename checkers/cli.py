@@ -22,7 +22,7 @@ def crash(args: argparse.Namespace) -> int:
 
     known = registry.merged(load_tools(args.tools)) if args.tools else registry
     plan = validate_plan(load_plan(Path(args.plan)), known, source=args.plan)
-    console = Console()
+    console = Console(emoji=False)
     with console.status("") as status:
         try:
             campaign = crash_plan(
@@ -60,7 +60,7 @@ def scenario(args: argparse.Namespace) -> int:
         chosen = _chosen(args.names)
     except ScenarioError as error:
         raise CommandError(str(error)) from error
-    console = Console()
+    console = Console(emoji=False)
     if args.action == "validate":
         console.print(f"{len(chosen)} scenarios are valid")
         return 0
@@ -142,7 +142,7 @@ def replay_crash(key: str) -> int:
     """A crash schedule on the real runtime, each process and boundary as it is performed; 1 if it breaks a property."""
     from .crash import run_schedule
 
-    console = Console()
+    console = Console(emoji=False)
     try:
         record = run_schedule(key, lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
     except ValueError as error:
@@ -156,7 +156,7 @@ def replay_power(key: str) -> int:
     """One power loss: what was acknowledged, what is left, how the job ends; 1 if it breaks something."""
     from .power import replay
 
-    console = Console()
+    console = Console(emoji=False)
     try:
         verdict = replay(key, lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
     except ValueError as error:
@@ -170,7 +170,7 @@ def replay_interleaving(key: str) -> int:
     """A schedule of several workers, word by word, with what each changes and what may follow; 1 if it breaks a property."""
     from .interleave_replay import replay
 
-    console, broken, follows = Console(), False, ""
+    console, broken, follows = Console(emoji=False), False, ""
     try:
         for number, step in enumerate(replay(key)):
             follows = f"possible next: {', '.join(step.possible)}" if step.possible else "nothing is possible any more"

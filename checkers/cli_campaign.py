@@ -48,7 +48,7 @@ def campaign_protections(args: argparse.Namespace) -> int:
     if args.workers < 2:
         raise CommandError("--workers: what is missing shows where one worker overtakes another: give 2 or more")
     options = Options(60 * args.minutes, args.workers, _seed(args), *_STEERED)
-    console = Console(stderr=args.json)
+    console = Console(emoji=False, stderr=args.json)
     try:
         with EmbeddedPostgres() as server:
             console.print(f"seed {options.seed}", highlight=False)
@@ -86,7 +86,7 @@ def _campaign(args: argparse.Namespace, soak: bool) -> int:
     seed = _seed(args)
     options = _options(args, seed, soak)
     site = _site(args)
-    console = Console(stderr=args.json)
+    console = Console(emoji=False, stderr=args.json)
     console.print(f"seed {seed}", highlight=False)
     with console.status("") as status:
         result = run(site, options, lambda line: status.update(escape(line)))

@@ -26,7 +26,7 @@ def check(args: argparse.Namespace) -> int:
         raise CommandError(
             f"no stage of a run speaks of {args.claim}: `crashwindow why {args.claim}` says what is known of it"
         )
-    console = Console()
+    console = Console(emoji=False)
     command = f"crashwindow check {args.claim} --profile {args.profile} --seed {args.seed}"
     console.print(command, highlight=False, soft_wrap=True)
     with TemporaryDirectory(prefix="crashwindow-check-") as directory, console.status("") as status:

@@ -36,7 +36,7 @@ def conform(args: argparse.Namespace) -> int:
 def _stores() -> int:
     """The memory store and the SQLite store beside their rules; 1 where they part."""
     item = beside_the_rules("quick")
-    Console().print(item.statement, markup=False, highlight=False, soft_wrap=True)
+    Console(emoji=False).print(item.statement, markup=False, highlight=False, soft_wrap=True)
     return 0 if item.verdict is Verdict.EXHAUSTED else 1
 
 
@@ -79,7 +79,7 @@ def conform_steps(args: argparse.Namespace) -> int:
     if args.workers is not None and not args.case:
         names = [name for name in every() if SEVERAL.get(name, 1) == args.workers]
     kept: dict[int, CertainSets] = {}
-    console, runs = Console(), []
+    console, runs = Console(emoji=False), []
     for run in enumerated(names, kept, certain=args.workers is not None):
         runs.append(run)
         if not args.json:

@@ -27,7 +27,7 @@ def conform_contracts(args: argparse.Namespace) -> int:
         return _follow(args.case, args.schedule)
     all_of_them = args.case == ALL
     names = QUICK if args.case is None else tuple(CONTRACTS) if all_of_them else (args.case,)
-    sets, console, runs = contract_sets(), Console(), []
+    sets, console, runs = contract_sets(), Console(emoji=False), []
     sqlite = vars(args).get("over") == "sqlite"
     for run in (over_sqlite if sqlite else enumerated)(names, sets, certain=all_of_them):
         runs.append(run)

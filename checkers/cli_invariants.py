@@ -19,7 +19,7 @@ def invariants(args: argparse.Namespace) -> int:
     """The machines that are asked for, with what was found; 1 where that does not prove what is proved, or counts otherwise."""
     if args.machine is not None and args.machine not in NAMES:
         raise CommandError(f"there is no machine {args.machine!r}; there are {', '.join(NAMES)}")
-    console = Console(stderr=True)
+    console = Console(emoji=False, stderr=True)
     told = []
     for name in [args.machine] if args.machine else NAMES:
         with console.status(name):
@@ -28,7 +28,7 @@ def invariants(args: argparse.Namespace) -> int:
         print(json.dumps(told, indent=1, ensure_ascii=False))
     else:
         for each in told:
-            _print(Console(), each)
+            _print(Console(emoji=False), each)
     return 1 if any(map(_contradicts, told)) else 0
 
 

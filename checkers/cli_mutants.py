@@ -31,7 +31,7 @@ def mutants(args: argparse.Namespace) -> int:
 def _judged(args: argparse.Namespace) -> int:
     """All mutants, or one; 0 only if none is a gap: each is killed, proved the same or safe, or safe by proof and not asked
     further; and, of all, if no checker that was asked of many said no to none."""
-    console = Console(stderr=args.json)
+    console = Console(emoji=False, stderr=args.json)
     if args.jobs < 1:
         raise CommandError(f"--jobs {args.jobs}: at least one process has to judge")
     if other := [name for name in args.subject or () if name not in EVERY]:

@@ -25,7 +25,7 @@ def necessity(args: argparse.Namespace) -> int:
             f"there is no property or mechanism {part!r}; there are {', '.join(COLUMNS)} and {', '.join(BY_ID)}"
         )
     chosen = [part] if part in BY_ID else [m.id for m in MECHANISMS]
-    console = Console(stderr=True)
+    console = Console(emoji=False, stderr=True)
     with console.status("") as status:
         cells = matrix(args.profile, status.update, chosen)
     if part in COLUMNS:
@@ -33,7 +33,7 @@ def necessity(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps([c.model_dump(mode="json") for c in cells], indent=2, ensure_ascii=False))
     else:
-        _show(Console(), cells, part)
+        _show(Console(emoji=False), cells, part)
     wrong = differences(cells, args.profile)
     for words in wrong:
         console.print(words, style="bold red", markup=False, highlight=False, soft_wrap=True)

@@ -101,7 +101,7 @@ def _progress() -> Iterator[Tell]:
             if update is None:
                 from rich.console import Console
 
-                update = stack.enter_context(Console().status("")).update
+                update = stack.enter_context(Console(emoji=False).status("")).update
             update(words)
 
         yield tell
@@ -111,4 +111,4 @@ def _warn(words: str) -> None:
     """A line that is not to be overlooked."""
     from rich.console import Console
 
-    Console().print(words, style="bold red", markup=False, highlight=False, soft_wrap=True)
+    Console(emoji=False).print(words, style="bold red", markup=False, highlight=False, soft_wrap=True)

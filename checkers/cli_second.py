@@ -19,7 +19,7 @@ SHIPPED = ("hardened", "contract-hardened", "gate-hardened", "compensation-harde
 def recheck(args: argparse.Namespace) -> int:
     """Every question of some files, asked of cvc5; 1 unless it agrees with each stated answer."""
     paths = [Path(path) for path in args.paths] or _newest()
-    console = Console()
+    console = Console(emoji=False)
     try:
         with Solver() as solver, console.status("") as status:
             asked = read(files_of(paths))
@@ -51,7 +51,7 @@ def export_tla(args: argparse.Namespace) -> int:
 
     if unknown := [name for name in args.policies if name not in MODULES]:
         raise CommandError(f"there is no module of {unknown[0]!r}; there are {', '.join(MODULES)}")
-    console = Console()
+    console = Console(emoji=False)
     for name in args.policies or SHIPPED:
         module = module_of(name)
         try:

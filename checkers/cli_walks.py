@@ -30,7 +30,7 @@ REGRESSIONS = FOLDER / "regressions.yaml"
 
 def replay_walk(key: str) -> int:
     """The moves of a walk on a real store, one by one; 1 if model and runtime part."""
-    console = Console()
+    console = Console(emoji=False)
     program = _program(key)
     try:
         parted = program.run(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
@@ -46,7 +46,7 @@ def walks(args: argparse.Namespace) -> int:
     from .conform import walked
     from .walks import cover, kept, plan
 
-    console = Console(stderr=args.json)
+    console = Console(emoji=False, stderr=args.json)
     with console.status("") as status:
         if args.plan:
             keep([program.lines for program in plan(status.update)])
@@ -105,7 +105,7 @@ def _show(console: Console, title: str, what: str, gaps: Mapping[tuple[str, str]
 
 def walk(args: argparse.Namespace) -> int:
     """A random walk of one machine, with its seed and what it came to; of one that parts, what repeats it and what keeps it."""
-    console = Console()
+    console = Console(emoji=False)
     console.print(f"seed {args.seed}, profile {args.profile}", highlight=False)
     item = _walked(args.machine, args.profile, args.seed)
     program = str(item.figures.pop("program", ""))
@@ -167,7 +167,7 @@ def save(args: argparse.Namespace) -> int:
     except OSError as error:
         raise CommandError(f"{file}: {error.strerror}") from error
     told = f"saved in {file}; run it: crashwindow scenario run {file if args.file else scenario.name}"
-    Console().print(told, markup=False, highlight=False, soft_wrap=True)
+    Console(emoji=False).print(told, markup=False, highlight=False, soft_wrap=True)
     return 0
 
 

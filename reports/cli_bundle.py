@@ -37,13 +37,13 @@ def bundle(args: argparse.Namespace) -> int:
     except OSError as error:
         raise EvidenceError(f"{error.filename}: {error.strerror}") from error
     signed = "signed" if key else "UNSIGNED: give --key PRIVATE.pem"
-    Console().print(f"{output}: {len(data)} bytes, {signed}", markup=False, highlight=False, soft_wrap=True)
+    Console(emoji=False).print(f"{output}: {len(data)} bytes, {signed}", markup=False, highlight=False, soft_wrap=True)
     return 0
 
 
 def audit_bundle(args: argparse.Namespace, regenerate: Anew) -> int:
     """A bundle, audited; the exit code says what came of it. regenerate: what this program makes anew."""
-    console = Console()
+    console = Console(emoji=False)
     try:
         key = public_key(Path(args.key).read_bytes()) if args.key else None
         data = _bytes(Path(args.bundle))

@@ -50,7 +50,7 @@ def claims(args: argparse.Namespace) -> int:
         ]
         _print_json({"said": said, "claims": rows})
         return 0
-    console = Console()
+    console = Console(emoji=False)
     console.print(register_tables(parts, evidence is not None))
     console.print(said, highlight=False, soft_wrap=True)
     return 0
@@ -64,7 +64,7 @@ def why(args: argparse.Namespace) -> int:
     if args.json:
         _print_json({"said": said, **why_data(told)})
         return 0
-    console = Console()
+    console = Console(emoji=False)
     console.print(why_text(told))
     console.print(said, highlight=False, soft_wrap=True)
     return 0

@@ -40,7 +40,7 @@ def report_diff(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(changes_data(changes), indent=2, ensure_ascii=False))
     else:
-        Console().print(changes_text(changes), soft_wrap=True)
+        Console(emoji=False).print(changes_text(changes), soft_wrap=True)
     return 1 if got_worse(changes) else 0
 
 

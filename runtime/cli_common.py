@@ -81,7 +81,7 @@ def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[obje
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(Text(plain(str(cell))) for cell in row))
-    Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160).print(table)
+    Console(emoji=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160).print(table)
 
 
 def print_json(value: Json) -> None:

@@ -436,3 +436,16 @@ def test_no_name_of_a_module_is_bound_twice() -> None:
         _, names = read(file.read_text(encoding="utf-8"))
         twice = {name for name in names if names.count(name) > 1}
         assert not twice, f"{file}: {twice}"
+
+
+def test_no_part_of_a_word_is_shown_as_a_picture() -> None:
+    """Each console shows `tool:running:reject` as it is: rich has a picture of that name, in what is no markup, too, and
+    schedules and keys are copied from there.
+    """
+    made = []
+    for file in product():
+        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Console":
+                made.append((file, {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}))
+    assert made
+    assert [file for file, given in made if given.get("emoji") != "False"] == []

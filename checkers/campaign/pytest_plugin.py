@@ -262,7 +262,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     terminalreporter.section("crash matrices")
     for matrix in found:
         text = StringIO()
-        Console(file=text, width=100).print(matrix_table(matrix), crop=False)
+        Console(emoji=False, file=text, width=100).print(matrix_table(matrix), crop=False)
         terminalreporter.write(text.getvalue())
         for line in _not_tried(matrix):
             terminalreporter.write_line(line)

@@ -118,6 +118,16 @@ class Automaton:
             self.ends[key] = any(not tail and packed & mask == code for packed, tail in self.sets[number])
         return self.ends[key]
 
+    def following(self, number: int, elsewhere: bool) -> set[str]:
+        """The types of the events that can come next. elsewhere: whether those are among them that others cause."""
+        kinds = {tail[0][0] for _, tail in self.sets[number] if tail}
+        for packed, tail in self.sets[number]:
+            for _, index in () if tail else self._moves(packed)[1]:
+                rule = self.machine.rules[index]
+                if elsewhere or not rule.name.startswith(ELSEWHERE):
+                    kinds.add(rule.emits[0])
+        return kinds
+
     def code(self, fields: Mapping[str, str]) -> int:
         """Some fields, packed."""
         codes, shift = self.packing.codes, self.packing.shift

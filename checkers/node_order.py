@@ -40,6 +40,15 @@ class NodeOrder:
         elif kind in LAST and at in (None, self.node) and self.last != LAST[kind]:
             raise ValueError(f"{LAST[kind]} of {self.node!r} belongs before it")
 
+    def following(self) -> set[str]:
+        """The types of its events that can come next."""
+        return {kind for kind, before in self.table.items() if self.last in before}
+
+    @property
+    def done(self) -> bool:
+        """Whether the job may be done, as far as this node goes."""
+        return self.last == LAST["job_completed"]
+
     def _take(self, kind: str) -> None:
         if self.last not in self.table[kind]:
             raise ValueError(f"{kind} of {self.node!r} cannot follow {self.last or 'nothing'}")

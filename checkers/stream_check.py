@@ -11,7 +11,7 @@ from typing import Any
 from .automaton import Divergence
 from .monitor import AFTER_THE_END, ENDED, describe
 from .semantics_trace import ENDS
-from .stream_job import Contract, Diverged, Finding, Job, lost
+from .stream_job import Contract, Diverged, Finding, Job
 from .stream_lines import Line, Records, StreamError
 from .stream_step import Positions
 from .stream_told import Declared
@@ -90,7 +90,7 @@ class StreamChecker:
         except Diverged as diverged:
             return self._leave(job, diverged.finding)
         except RecursionError:
-            return self._leave(job, lost(number, job_id))
+            return self._leave(job, job.lost(number))
         return None
 
     def finish(self) -> Iterator[Finding]:
@@ -101,7 +101,7 @@ class StreamChecker:
             except Diverged as diverged:
                 yield self._leave(job, diverged.finding)
             except RecursionError:
-                yield self._leave(job, lost(None, job.job_id))
+                yield self._leave(job, job.lost(None))
 
     def _begin(self, job_id: str, records: Records | None) -> Job:
         job = self.live[job_id] = Job(job_id, self.positions, self.contract, records)
@@ -142,7 +142,8 @@ class StreamChecker:
         if job_id in self.told:
             return None
         self.told.add(job_id)
-        said = Divergence(event.version - 1, f"event {event.version}, {describe(event)}", (), {}, AFTER_THE_END)
+        where = f"event {event.version}, {describe(event)}"
+        said = Divergence(event.version - 1, where, (), {"job": "ended"}, AFTER_THE_END)
         finding = Finding(number, job_id, event.step or "", "job", said)
         self.checked.diverged.append(finding)
         return finding

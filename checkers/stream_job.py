@@ -31,6 +31,7 @@ from .stream_crowd import NOBODY, Crowd, Group, leader_of, led_by, named
 from .stream_elsewhere import Elsewhere
 from .stream_fence import FORGED, NO_TYPES, OF_A_NODE, OF_NO_NODE, by, kind_of, of_no_step
 from .stream_lines import Records
+from .stream_possible import AGREEING, otherwise, possible, state_of
 from .stream_readers import Readers, Refused
 from .stream_rows import NO_ROWS, Rows
 from .stream_settled import Settled
@@ -87,14 +88,6 @@ class Diverged(Exception):
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))
         self.finding = finding
-
-
-def lost(line: int | None, job_id: str) -> Finding:
-    """What is said of data in which Python itself gets lost. They are not shown: it would get lost again."""
-    where = "after the last event" if line is None else "an event here"
-    return Finding(
-        line, job_id, "", "job", Divergence(None, where, (), {}, "its data are nested too deeply to be followed")
-    )
 
 
 class Track:
@@ -224,15 +217,18 @@ class Job:
             try:
                 agree(self.records.line, self.status, self.version)
             except NotAJobError as error:
-                raise Diverged(self._in_the_end("", "job", str(error))) from error
+                self._refuse_records(None, "job", str(error))
             if wrong := self.rows.stray(self.nodes):
-                raise Diverged(self._in_the_end("", "job", wrong))
+                self._refuse_records(None, "job", wrong)
         if self.readers is None:
             return
         self.crowd.scatter()
         for track in self.tracks.values():
             self._end_of(track)
-        if refused := self.readers.rest(self.records.beside() if self.records else None):
+        beside = self.records.beside() if self.records else None
+        if beside is not None and (wrong := self.readers.stray(beside)):
+            self._refuse_records(None, "gate", wrong)
+        if refused := self.readers.rest(beside):
             raise Diverged(Finding(None, self.job_id, refused.about, refused.machine, refused.divergence))
 
     def release(self) -> None:
@@ -250,13 +246,17 @@ class Job:
 
     def _read(self, line: int, event: StoredEvent, after: StoredEvent | None) -> None:
         """One event, between those beside it."""
-        before, self.before = self.before, event
+        before = self.before
         if self.readers is None or before is None:
             self._begin(line, event)
+            self.before = event
             return
         kind, step, data = event.type, event.step, event.data
         (of_the_job, asked), undoes, status = HEARD.get(kind, PLAIN), COMPENSATES in data, self.status
         own = None if step is None else self._apart(step) if self.crowd.groups else self.tracks.get(step)
+        was = None if own is None else own.position
+        resting = None if status == "open" else at_rest(status, self.cancelled, before, event)
+        instead = () if resting is None else possible(self, event)
         if own is None and (kind not in self.homes.get(step, NO_TYPES) or FORGED[kind] is (event.epoch is not None)):
             self._refuse_event(line, event, of_no_step(event, self.homes))
         if self.elsewhere is not None:
@@ -275,16 +275,22 @@ class Job:
                 if name := self._move(line, own, before, event, after, undoes):
                     raise Diverged(own.refused[name]())
                 self.idle[own] = None
-        if (self.readers.every and self.elsewhere is None) or (
+        beyond = (self.readers.every and self.elsewhere is None) or (
             kind == "command_committed" and data.get("kind") != "tool"
+        )
+        wrong = self._beyond_steps(line, event, after, of_the_job) if beyond else None
+        wrong = asked(self, event, own) if wrong is None and asked is not None else wrong
+        if wrong is None and resting is not None:
+            self._tell(line, event, resting, instead, status, was)
+        if (
+            wrong is None
+            and own is not None
+            and (undoes or (data.get("tool_name") != own.tool and kind != "node_started"))
         ):
-            self._beyond_steps(line, event, after, of_the_job)
-        wrong = None if asked is None else asked(self, event, own)
-        wrong = wrong if status == "open" else wrong or at_rest(status, self.cancelled, before, event)
+            wrong = misnamed(event, own.tool)
         if wrong is not None:
-            self._refuse_event(line, event, wrong)
-        if own is not None and (undoes or (data.get("tool_name") != own.tool and kind != "node_started")):
-            self._named(line, event, own)
+            self._tell(line, event, wrong, otherwise(event, was), status, was)
+        self.before = event
 
     def _undoing(
         self, known: Elsewhere, line: int, before: StoredEvent, event: StoredEvent, after: StoredEvent | None
@@ -353,7 +359,6 @@ class Job:
     def _note(self, line: int, event: StoredEvent) -> None:
         """What the whole job has to remember of an event. Raises Diverged for an end that there cannot be."""
         kind, data = event.type, event.data
-        self.status = JOB.get(kind, self.status)
         self.undo_asked = self.undo_asked or kind == "compensation_requested"
         self.cancelled = self.cancelled or kind == "cancel_requested"
         track, undoes = None if event.step is None else self.tracks.get(event.step), COMPENSATES in data
@@ -367,6 +372,7 @@ class Job:
                 track.again = more(track, event, undoes)
         if kind in STOPPED:
             self._stopped(line, event)
+        self.status = JOB.get(kind, self.status)
 
     def _stopped(self, line: int, event: StoredEvent) -> None:
         """The job ended at a node of its plan, not done; and where it says that it was cancelled, somebody had asked for that."""
@@ -489,7 +495,7 @@ class Job:
                 raise Diverged(Finding(None, self.job_id, step, "compensation", found))
         for result in self.rows.came_to(step, self.undo_keys) if track.came_to else ():
             if wrong := track.undoing(result):
-                raise Diverged(self._in_the_end(step, "compensation", f"in a record of it {wrong}"))
+                self._refuse_records(step, "compensation", f"in a record of it {wrong}")
 
     def _beside(self, track: Track) -> Mapping[str, str]:
         """What ledger and effect store say of a step, in the words of its model. Raises Diverged."""
@@ -498,33 +504,57 @@ class Job:
         try:
             return records_state(StoredJob(self.job_id, (), ledger, effects), track.step, _told(track))
         except (NotAJobError, ValueError) as error:
-            raise Diverged(self._in_the_end(track.step, "step", str(error))) from error
+            self._refuse_records(track.step, "step", str(error))
 
     # Beside the steps.
 
-    def _beyond_steps(self, line: int, event: StoredEvent, after: StoredEvent | None, of_the_job: bool) -> None:
-        """Let the readers of gates and recorded values take an event."""
+    def _beyond_steps(self, line: int, event: StoredEvent, after: StoredEvent | None, of_the_job: bool) -> str | None:
+        """Let the readers of gates and recorded values take an event; what is wrong with one that is of none of them."""
         assert self.readers is not None
         try:
             refused: Refused | None = self.readers.take(event, after, of_the_job)
         except NONSENSE as error:
-            self._refuse_event(line, event, f"its data mean nothing here: {type(error).__name__} {error}")
+            return f"its data mean nothing here: {type(error).__name__} {error}"
         if refused:
             raise Diverged(Finding(line, self.job_id, refused.about, refused.machine, refused.divergence))
+        return None
 
-    def _named(self, line: int, event: StoredEvent, own: Track) -> None:
-        """An event of a step names its tool, or its compensation. Raises Diverged."""
-        if wrong := misnamed(event, own.tool):
-            self._refuse_event(line, event, wrong)
+    # What no model says.
+
+    def lost(self, line: int | None) -> Finding:
+        """What is said of data in which Python itself gets lost. They are not shown: it would get lost again."""
+        where = "after the last event" if line is None else "an event here"
+        wrong = "its data are nested too deeply to be followed"
+        said = Divergence(None, where, possible(self, None), self._state(self.status, None), wrong)
+        return Finding(line, self.job_id, "", "job", said)
 
     def _refuse_event(self, line: int, event: StoredEvent, reason: str) -> NoReturn:
-        """No model speaks of the event. Raises Diverged."""
-        said = Divergence(event.version - 1, f"event {event.version}, {describe(event)}", (), {}, reason)
+        """No model is shown the event. Raises Diverged."""
+        self._tell(line, event, reason, possible(self, event), self.status, self._place(event.step))
+
+    def _tell(
+        self, line: int, event: StoredEvent, reason: str, instead: tuple[str, ...], status: str, was: Position | None
+    ) -> NoReturn:
+        """What is wrong with an event beside the models. status, was: of the job, and of the event's step, before it."""
+        where = f"event {event.version}, {describe(event)}"
+        said = Divergence(event.version - 1, where, instead, self._state(status, was), reason)
         raise Diverged(Finding(line, self.job_id, event.step or "", "job", said))
 
-    def _in_the_end(self, about: str, model: str, reason: str) -> Finding:
-        said = Divergence(None, "after the last event", (), {}, reason)
-        return Finding(None, self.job_id, about, model, said)
+    def _refuse_records(self, about: str | None, model: str, reason: str) -> NoReturn:
+        """The records do not agree with the events, which may go on. Raises Diverged."""
+        state = self._state(self.status, self._place(about))
+        said = Divergence(None, "after the last event", (AGREEING, *possible(self, None)), state, reason)
+        raise Diverged(Finding(None, self.job_id, about or "", model, said))
+
+    def _place(self, step: str | None) -> Position | None:
+        """Where a step is; None for what is none."""
+        return self.tracks[step].position if step is not None and step in self.tracks else None
+
+    def _state(self, status: str, was: Position | None) -> Mapping[str, str]:
+        """The state of the job, or of one of its steps, as far as it follows from the events."""
+        if was is not None and (told := state_of(was)):
+            return told
+        return {"job": "none" if self.before is None else status, "cancel": "yes" if self.cancelled else "no"}
 
 
 def known_of(nodes: Mapping[str, Mapping[str, Json]], contract: Contract) -> dict[str, Declared]:

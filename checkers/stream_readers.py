@@ -29,7 +29,7 @@ from .stream_fence import kind_of
 
 
 class Refused(NamedTuple):
-    """What one of them has to say. about: the gate, node or value; nothing where it is the record itself that means nothing."""
+    """What one of them has to say. about: the gate, node or value."""
 
     machine: str
     about: str
@@ -156,9 +156,6 @@ class Readers:
 
     def rest(self, beside: Beside | None) -> Refused | None:
         """After the last event: the first reader that does not agree with what is known beside the events."""
-        if beside is not None and (stray := self._stray(beside)):
-            wrong = f"an answer is on record to {stray[0]!r}, for which no event asks"
-            return Refused("gate", "", Divergence(None, "after the last event", (), {}, wrong))
         self.crowd.scatter()
         for follower, own in zip(self.every, self._own(beside), strict=True):
             if found := follower.rest(own):
@@ -183,7 +180,8 @@ class Readers:
                 assert isinstance(reader, RecordedReader)
                 yield beside._replace(ledger=(), effects=tuple(effects.get(reader.node, ())), answers=())
 
-    def _stray(self, beside: Beside) -> list[str]:
-        """The contracts of answers that are of no gate."""
+    def stray(self, beside: Beside) -> str | None:
+        """What is to be said of an answer that is of no gate; None where there is none."""
         asked = {each.reader.contract for each in self.every if isinstance(each.reader, GateReader)}
-        return [contract for contract, _, _ in beside.answers if contract not in asked]
+        stray = [contract for contract, _, _ in beside.answers if contract not in asked]
+        return f"an answer is on record to {stray[0]!r}, for which no event asks" if stray else None

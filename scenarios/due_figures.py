@@ -42,7 +42,7 @@ POWER: Final = figures(
 )
 REST: Final = "components of several states, moves there without what is finite, states outside rest"
 JOINED: Final = "crashes there, joined states, within a transaction"
-COMBINED: Final = figures("edges, retries", **COMBINATIONS)
+COMBINED: Final = figures("edges, retries", unapproved=4, **COMBINATIONS)
 FORGED: Final = figures("beside: accepted, beside: free of repeats, beside: provenance traceable, beside: replayable, forgeries, "
                          "plain: chain intact, rechained: accepted, rechained: auditable, rechained: free of repeats, "
                          "rechained: not finished, rechained: provenance traceable, rechained: replayable")  # fmt: skip

@@ -17,6 +17,7 @@ from crashwindow.reports.audit.parts import parts, searched
 from crashwindow.reports.audit.sentences import sentences
 from crashwindow.reports.audit.tables import tables
 from crashwindow.reports.audit.verdicts import verdicts
+from crashwindow.scenarios.due_figures import COMBINED
 from crashwindow.scenarios.profile import PLANTED
 from crashwindow.scenarios.searched import TWO_WORKERS
 
@@ -56,9 +57,17 @@ def with_figures(number: int, names: str = "", **more: Any) -> RunEvidence:
 
 
 def covered(**more: Any) -> RunEvidence:
-    """The run with another coverage of the contracts, beside which a claim tells of one."""
+    """The run with another coverage of the contracts, beside which a claim tells of one, with the figures that are due."""
     (contracts,) = run().evidence.contracts
-    figures = {"edges": len(contracts.edges), "legal": 36, "illegal": 732, "refused": 732}
+    figures = {
+        "edges": len(contracts.edges),
+        "legal": 36,
+        "illegal": 732,
+        "refused": 732,
+        "retries": 7,
+        "unapproved": 4,
+    }
+    assert figures.keys() == COMBINED.keys()
     told = run().with_item(HOLDS.id, CRASH, figures=figures).evidence
     return told.model_copy(update={"contracts": [contracts.model_copy(update=more)]})
 

@@ -239,6 +239,7 @@ def alone(
     said += _listed(sets)
     if worse := [s.property for s in sets if not s.monotone]:
         said += f"; of {', '.join(worse)} a set may be worse that holds one of these"
+    said += _in_jobs([*sets, *apart])
     if apart and two:
         said += f". Where these three may be missing, too: {_listed(apart)}. Between two workers: {_listed(two)}"
     else:
@@ -247,7 +248,6 @@ def alone(
             " step are left to the deep profile"
         )
     said += f". Beside the step: {_listed(small)}" if small else ""
-    said += _in_jobs([*sets, *apart])
     subsets = sum(s.asked for s in (*sets, *apart, *two, *small))
     return _item(Verdict.EXHAUSTED, f"{said}; {UNASKED}", "NECESSITY-SETS", properties=len(sets), subsets=subsets)
 
@@ -256,11 +256,11 @@ def _in_jobs(sets: Sequence[Sufficient]) -> str:
     """What comes of the minimal sets in the whole job, where it was asked; where each takes more, with a run that shows it."""
     asked = [each for s in sets for each in s.wider]
     if not asked:
-        return ". That is of the step's own execution; the deep profile asks them of all that may befall its job"
+        return ". These are of the step's own execution; the deep profile asks them of all that may befall its job"
     more = [f"{s.property} {' and '.join(each.more)}, too (crashwindow replay {each.key})"
             for s in sets for each in s.wider if each.more]  # fmt: skip
     return (
-        ". That is of the step's own execution, with three kinds of tool. For all that may befall its job, with every kind, each"
+        ". These are of the step's own execution, with three kinds of tool. For all that may befall its job, with every kind, each"
         f" of {len(asked)} sets suffices as well, but for {len(more)} that take more: {'; '.join(more)}"
     )
 

@@ -239,9 +239,10 @@ def alone(
     said += _listed(sets)
     if worse := [s.property for s in sets if not s.monotone]:
         said += f"; of {', '.join(worse)} a set may be worse that holds one of these"
-    said += _in_jobs([*sets, *apart])
+    said += f". {_in_jobs(sets)}"
     if apart and two:
-        said += f". Where these three may be missing, too: {_listed(apart)}. Between two workers: {_listed(two)}"
+        said += f". Where these three may be missing, too: {_listed(apart)}. {_in_jobs(apart)}"
+        said += f". Between two workers: {_listed(two)}"
     else:
         said += (
             ". The sets of the other properties, those without these three, those between workers, and all others beside the"
@@ -256,12 +257,12 @@ def _in_jobs(sets: Sequence[Sufficient]) -> str:
     """What comes of the minimal sets in the whole job, where it was asked; where each takes more, with a run that shows it."""
     asked = [each for s in sets for each in s.wider]
     if not asked:
-        return ". These are of the step's own execution; the deep profile asks them of all that may befall its job"
+        return "These are of the step's own execution; the deep profile asks them of all that may befall its job"
     more = [f"{s.property} {' and '.join(each.more)}, too (crashwindow replay {each.key})"
             for s in sets for each in s.wider if each.more]  # fmt: skip
     return (
-        ". These are of the step's own execution, with three kinds of tool. For all that may befall its job, with every kind, each"
-        f" of {len(asked)} sets suffices as well, but for {len(more)} that take more: {'; '.join(more)}"
+        "These are of the step's own execution, with three kinds of tool. For all that may befall its job, with every kind, each"
+        f" of {len(asked)} suffices as well, but for {len(more)} that take more: {'; '.join(more)}"
     )
 
 

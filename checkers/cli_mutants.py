@@ -65,16 +65,17 @@ def _judged(args: argparse.Namespace) -> int:
         )
         raise
     # Of a part of the subjects nobody need find anything.
-    unseeing = [] if args.subject else blind(summed(found))
+    kinds = summed(found)
+    unseeing = [] if args.subject else blind(kinds)
     for words in unseeing:
         console.print(words, style="bold red", markup=False, highlight=False, soft_wrap=True)
     code = _said(found, console) or int(bool(unseeing))
     if args.json:
         print(json.dumps([row.model_dump() for row in survivors_first(found)], indent=1, ensure_ascii=False))
     else:
-        _survivors(summed(found), console)
-        console.print(matrix(summed(found)))
-        for line in agreements(summed(found)):
+        _survivors(kinds, console)
+        console.print(matrix(kinds))
+        for line in agreements(kinds):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
     return code
 

@@ -40,13 +40,25 @@ APPROVED: Final[dict[Status, tuple[tuple[Trigger, Actor], ...]]] = {
 """How a call that runs under an approval comes to each state in which that approval is used."""
 ASKED: Final[tuple[tuple[Trigger, Actor], ...]] = (("start", "tool_node"), ("suspend", "tool_node"))
 """How a call that needs an approval comes to wait for it, in one batch."""
-UNAPPROVED: Final[dict[str, tuple[Trigger, Actor]]] = {
-    "was never asked about": ("start", "tool_node"),
-    "waits for it": ("resume", "graph_runner"),
-    "has used it": ("resume", "graph_runner"),
-    "is given the used one": ("resume", "graph_runner"),
+
+
+class Unapproved(NamedTuple):
+    """A way to be without the approval that a call needs. asked: whether it waits for one, or has; ran: whether it ran under one,
+    which is used; given: whether it is to run on that one again.
+    """
+
+    asked: bool
+    ran: bool
+    given: bool
+
+
+UNAPPROVED: Final = {
+    "was never asked about": Unapproved(asked=False, ran=False, given=False),
+    "waits for it": Unapproved(asked=True, ran=False, given=False),
+    "has used it": Unapproved(asked=True, ran=True, given=False),
+    "is given the used one": Unapproved(asked=True, ran=True, given=True),
 }
-"""How a call that needs an approval may be without one, and what would have it run."""
+"""How a call that needs an approval may be without one."""
 
 
 class Attempt(NamedTuple):
@@ -168,33 +180,32 @@ class Bench:
     def try_unapproved(self, how: str) -> None:
         """Have a call run that needs an approval and is without one, and note whether the store lets it, or changes anything."""
         self.tried.unapproved += 1
-        trigger, actor = UNAPPROVED[how]
+        way, call = UNAPPROVED[how], self._gated()
+        name, said = call.execution_id, _approval(call)
         try:
-            name, used = self._without_approval(how)
+            self._brought_to(way, call, said)
         except (InvalidTransitionError, ContractError) as error:
             self.tried.wrong.append(f"no call can be brought to where it {how}: {error}")
             return
         before = self.reader.dump()
+        runs: tuple[Trigger, Actor] = ("resume", "graph_runner") if way.asked else ("start", "tool_node")
         try:
-            self._move(name, trigger, actor, used)
+            self._move(name, *runs, said if way.given else None)
         except ContractError:
             if self.reader.dump() != before:
                 self.tried.wrong.append(f"a call that {how} was refused its run, and something has changed")
         else:
             self.tried.wrong.append(f"a call that needs an approval and {how} runs")
 
-    def _without_approval(self, how: str) -> tuple[str, Approval | None]:
-        """Such a call, and the approval that it is given."""
-        call = self._gated()
-        name, said = call.execution_id, _approval(call)
-        if how == "was never asked about":
-            self._write(name, "create", creates=(call,))
-            return name, None
+    def _brought_to(self, way: Unapproved, call: ExecutionContract, said: Approval) -> None:
+        """Bring a new call to where it is without an approval."""
+        if not way.asked:
+            self._write(call.execution_id, "create", creates=(call,))
+            return
         self._asked(call)
-        if how != "waits for it":
-            self._move(name, "resume", "graph_runner", said)
-            self._move(name, "suspend", "tool_node")
-        return name, said if how == "is given the used one" else None
+        if way.ran:
+            self._move(call.execution_id, "resume", "graph_runner", said)
+            self._move(call.execution_id, "suspend", "tool_node")
 
     def _asked(self, call: ExecutionContract) -> None:
         """Create a call that waits for its approval."""

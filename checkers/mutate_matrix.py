@@ -64,7 +64,9 @@ def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
     ways = subject in MUTATED_FLEETS
     by = Counter(cell.checker for row in members for cell in row.killers)
     first = [row.killers[0] for row in members if row.killed]
-    took = {name: sum(cell.seconds for cell in first if cell.checker == name) for name in dict.fromkeys(by)}
+    took: dict[str, float] = {}
+    for cell in first:
+        took[cell.checker] = took.get(cell.checker, 0.0) + cell.seconds
     survivors: dict[str, list[str]] = {}
     for row in members:
         if words := row.equivalent or row.unasked:
@@ -76,7 +78,7 @@ def _class(subject: str, kind: str, members: list[MutantCells]) -> KillRow:
         killed=sum(row.killed for row in members),
         by=dict(by),
         cheapest=dict(Counter(cell.checker for cell in first)),
-        cheapest_seconds={name: round(seconds, 3) for name, seconds in took.items() if seconds},
+        cheapest_seconds={name: round(seconds, 3) for name, seconds in took.items()},
         met=dict(
             Counter(cell.checker for row in members for cell in row.cells if cell.outcome in ("killed", "survived"))
         ),

@@ -47,7 +47,8 @@ def _break(prop: str, absent: Names) -> Break | None:
 
 def kinds(machine: Machine) -> Iterator[Kind]:
     """The kinds of tools that a machine allows."""
-    for values in product(*(machine.by_name[name].values for name in DECLARED)):
-        kind = dict(zip(DECLARED, values, strict=True))
-        if not any(g.keys() <= kind.keys() and holds(kind, g) for g in machine.impossible):
-            yield values  # type: ignore[misc]
+    idempotent, on_unknown, look = (machine.by_name[name].values for name in DECLARED)
+    for kind in product(idempotent, on_unknown, look):
+        plan = dict(zip(DECLARED, kind, strict=True))
+        if not any(g.keys() <= plan.keys() and holds(plan, g) for g in machine.impossible):
+            yield kind

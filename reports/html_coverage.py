@@ -136,7 +136,7 @@ def _survivors(matrix: list[KillRow]) -> Html | None:
     if not rows:
         return None
     title = f"{number(len(rows))} mutants that are not killed, and what is proved of each"
-    return tag("details", tag("summary", title), table(title, [*heads], rows, "stack sentences"))
+    return tag("details", tag("summary", title), table("Not killed", [*heads], rows, "stack sentences"))
 
 
 def _machines(machines: list[Machine]) -> Html:

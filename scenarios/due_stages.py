@@ -41,7 +41,7 @@ SEVERAL: Final = ("P1", "P2", "P3", "P6", "P7", "P11", "P14")
 """The claims of the step of which interleavings and walks of several workers speak."""
 REFINED: Final = ("P1", "P2", "P3", "P6", "P7")
 """Those that are the code's because its steps are the model's."""
-COVERED: Final = ("C4", "C8", "C9", "S3-VALIDATES")
+COVERED: Final = ("C4", "C6", "C8", "C9", "S3-VALIDATES")
 ALIKE: Final = Due("enumerate", "TESTED", of.ALIKE)
 CONFORM: Final = "crashwindow conform"
 

@@ -7,7 +7,7 @@ whoever acts; a worker changes a store only where it stands (P5); and no row tak
 proof's health, as for one worker.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -32,19 +32,23 @@ Says = Callable[[State], list[str]]
 """How a clause, or a few, may not hold in a state, as terms."""
 
 
+Told = tuple[Mention, str]
+"""What is asked of a state, and what it answers after a row."""
+
+
 class Part:
     """What some clauses say; `before`: of the state before a row; `asked`: all that they asked of it."""
 
     def __init__(self, says: Says, fleet: Fleet) -> None:
         noting = Noting(fleet)
         self.says, self.before, self.asked = says, says(noting), noting.asked
-        self._after: dict[frozenset[tuple[Mention, str]], list[str]] = {}
+        self._after: dict[tuple[Told, ...], list[str]] = {}
 
-    def changed(self, after: After, others: Mapping[Mention, str]) -> list[str]:
-        """What they say after a row, where it is not what they say before; of `others`, which say all that is told otherwise,
-        it depends alone: many rows do the same to a clause, which is written out once.
+    def changed(self, after: After, others: Sequence[Told]) -> list[str]:
+        """What they say after a row, where it is not what they say before; of `others`, which is all that they ask and is told
+        otherwise, it depends alone: many rows do the same to a clause, which is written out once.
         """
-        key = frozenset((mention, others[mention]) for mention in others.keys() & self.asked.keys())
+        key = tuple(others)
         if key not in self._after:
             self._after[key] = [now for now, then in zip(self.says(after), self.before, strict=True) if now != then]
         return self._after[key]
@@ -60,9 +64,12 @@ class Parts:
 
     def changed(self, after: After) -> Iterator[str]:
         """What they say after a row, where it is not what they say before: of those that ask what is told otherwise."""
-        others = after.others(self.asked)
-        for number in sorted({n for mention in others for n in self._asking[mention]}):
-            yield from self.every[number].changed(after, others)
+        others: dict[int, list[Told]] = {}
+        for told in after.others(self.asked).items():
+            for number in self._asking[told[0]]:
+                others.setdefault(number, []).append(told)
+        for number in sorted(others):
+            yield from self.every[number].changed(after, others[number])
 
 
 def _lifted(clause: Lifted, state: State) -> list[str]:

@@ -21,7 +21,8 @@ from .row import Contestant, Goal, Measure, Row, WrongWorkError
 from .servers import postgres
 from .steps import TOOL, submit
 
-JOBS: Final = 60
+JOBS: Final = 240
+"""So many that the row's begin and end, where all processes take the same jobs, are a small part of it."""
 STEPS: Final = 3
 LOOK: Final = 0.02
 """Seconds between two looks whether all is done."""

@@ -28,8 +28,9 @@ from .telemetry import Observer, Unobserved, observed
 from .turn import Worker
 from .wakes import Wakes, wakes_of
 
-QUEUED: Final = 2
-"""How many jobs are queued for each thread: one at hand, and one while the next page is read."""
+QUEUED: Final = 8
+"""How many jobs are queued for each thread at most. The next page is read when half of them are left, since reading one costs as
+much as a short job."""
 LETTING_GO: Final = 5.0
 """Seconds that turns have to write what they know, once they were asked to let go."""
 LOOK: Final = 0.1
@@ -153,16 +154,21 @@ class Workers:
         """Fill the queue, and say for how long to rest, where nothing happens before: in seconds."""
         try:
             self._relay()
-            while not self._queue.full() and self._alone is None:
+            while self._short and self._alone is None:
                 if not self.backlog.amid and time.monotonic() < self._round_due:
                     break
                 self._read_on()
         except StoreError as error:
             log.warning("the store gave no answer: %s", error)
             return self.pace.poll
-        if self.backlog.amid or self._queue.full() or self._alone is not None:
+        if self.backlog.amid or not self._short or self._alone is not None:
             return self.pace.poll
         return max(0.0, self._round_due - time.monotonic())
+
+    @property
+    def _short(self) -> bool:
+        """Whether the queue is to be filled again."""
+        return self._queue.qsize() <= self._queue.maxsize // 2
 
     def _read_on(self) -> None:
         """Queue what is ready of the next page, as far as there is room: oldest first, unless other processes do the same."""

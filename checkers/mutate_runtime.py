@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Final
 
 from ..model.invariant import INVARIANT
@@ -77,7 +78,13 @@ NOTHING: Final = Bug(nothing, "", "")
 LONGEST: Final = 3_600.0
 """Seconds after which a check is cut off, and"""
 WORK: Final = 300
-"""seconds of work: the bug has shown nothing by then. The first is for a bug that waits for ever, on however busy a machine."""
+"""seconds of work, or behind"""
+MEMORY: Final = 4_000_000_000
+"""bytes of memory, on Linux: the bug has shown nothing by then. The first is for a bug that waits for ever, on however busy a
+machine; the last for one with which there is no end of states. None is a limit within the process, but for the seconds of work:
+what a check made of a failed allocation could pass for a no."""
+LOOK: Final = 0.5
+"""Seconds between two looks at how much it is."""
 SINGLE: Final = Breadth(1)
 SMALLEST: Final = "park-2"
 """The interleavings that every bug of the step meets: two workers, and a tool that parks."""
@@ -275,7 +282,7 @@ def _refuted(item: object) -> str:
 
 
 def apart(checker: str, bug: Bug, check: Check) -> Cell:
-    """Run a check with a bug planted, in a process of its own, and no longer than `LONGEST`."""
+    """Run a check with a bug planted, in a process of its own, and no longer than `LONGEST`, in no more than `MEMORY`."""
     started = time.perf_counter()
     ours, theirs = multiprocessing.Pipe(duplex=False)
     plant = nothing if checker in UNPLANTED else bug.plant
@@ -283,7 +290,7 @@ def apart(checker: str, bug: Bug, check: Check) -> Cell:
     process.start()
     theirs.close()
     try:
-        said, why = ours.recv() if ours.poll(LONGEST) else (None, "cut off")
+        said, why = ours.recv() if _heard(ours, process.pid) else (None, "cut off")
     except EOFError:
         process.join()
         said, why = None, "cut off" if process.exitcode == -signal.SIGXCPU else "its process died"
@@ -296,6 +303,24 @@ def apart(checker: str, bug: Bug, check: Check) -> Cell:
         words = f"no answer: {why}, after {seconds:.0f} s"
         return Cell(checker=checker, outcome="not run", words=words, seconds=seconds)
     return met(checker, said[:MOST_WORDS], bool(said), seconds)
+
+
+def _heard(answer: Connection, pid: int | None) -> bool:
+    """Wait for an answer, or for the end of the process that gives it; False where neither comes within the limits."""
+    give_up = time.monotonic() + LONGEST
+    while not answer.poll(LOOK):
+        if time.monotonic() > give_up or _held(pid) > MEMORY:
+            return False
+    return True
+
+
+def _held(pid: int | None) -> int:
+    """How many bytes of memory a process holds; 0 where the system does not tell."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
+    except OSError:
+        return 0
+    return int(pages) * resource.getpagesize()
 
 
 def sound(part: str) -> None:

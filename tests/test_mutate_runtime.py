@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import time
 from collections.abc import Callable
 from itertools import chain
 from types import FunctionType, ModuleType
@@ -68,6 +69,23 @@ def test_every_planted_function_is_in_the_table() -> None:
         made = {f for f in vars(module).values() if callable(f) and getattr(f, "__module__", "") == module.__name__}
         plants = {f for f in made if list(getattr(f, "__annotations__", ())) == ["patch", "return"]}
         assert plants <= planted_there, name
+
+
+@pytest.mark.parametrize(("limit", "outcome"), [(mutate_runtime.MEMORY, "survived"), (1, "not run")])
+def test_a_check_that_takes_too_much_memory_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch, limit: int, outcome: str
+) -> None:
+    """With a bug there may be no end of states: that is no answer, and the machine is left as it was."""
+    monkeypatch.setattr(mutate_runtime, "MEMORY", limit)
+    monkeypatch.setattr(mutate_runtime, "LOOK", 0.05)
+
+    def at_work() -> str:
+        time.sleep(1.0)
+        return ""
+
+    cell = apart("enumerate", mutate_runtime.NOTHING, at_work)
+    assert cell.outcome == outcome
+    assert ("no answer: cut off" in cell.words) == (outcome == "not run")
 
 
 FEW_BUGS: Final = FEW_TO_JUDGE + 1

@@ -14,7 +14,7 @@ from rich.table import Table
 from ..runtime.errors import CommandError
 from .evidence import KillRow, MutantCells
 from .evidence_agreement import agreements
-from .mutate_matrix import Kept, OtherCodeError, blind, gaps, summed
+from .mutate_matrix import FILE, Kept, OtherCodeError, blind, gaps, summed
 from .mutate_rows import OriginalError
 from .mutate_stage import EVERY, GAPS, every, near, one
 from .verify import made_by, new_run
@@ -41,7 +41,7 @@ def _judged(args: argparse.Namespace) -> int:
             f"--only cannot be given with {' and '.join(idle)}: one mutant meets every checker, in this process, and is not"
             f" kept; leave out {' and '.join(idle)}, or leave out --only for a run of all"
         )
-    if args.resume and not Path(args.resume).is_dir():
+    if args.resume and not (Path(args.resume) / FILE).is_file():
         raise CommandError(
             f"--resume {args.resume}: no interrupted run is there; give the directory that the run has printed"
         )

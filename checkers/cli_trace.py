@@ -52,6 +52,9 @@ def _say(checked: "Checked") -> None:
     print(
         f"  ended: {checked.ended} · compared with ledger and effect store: {checked.compared} · steps followed: {checked.steps}"
     )
+    if checked.undeclared:
+        tools = ", ".join(map(repr, sorted(checked.undeclared)))
+        print(plain(f"  not among the tools that --tools gives, so that every contract was tried: {tools}"))
 
 
 def trace(args: argparse.Namespace) -> int:

@@ -22,6 +22,7 @@ class Checked:
     """What became of a stream.
 
     ended: jobs with a terminal event. compared: jobs whose records are in the stream. steps: of the jobs that did not diverge.
+    undeclared: the tools of these steps that are not among those that were given, so that every contract was tried.
     """
 
     jobs: int = 0
@@ -29,12 +30,14 @@ class Checked:
     ended: int = 0
     compared: int = 0
     steps: int = 0
+    undeclared: set[str] = field(default_factory=set)
     diverged: list[Finding] = field(default_factory=list)
 
     def as_json(self) -> dict[str, Any]:
         """Everything, as JSON."""
         counts = {name: getattr(self, name) for name in ("jobs", "events", "ended", "compared", "steps")}
-        return {"conforms": not self.diverged, **counts, "diverged": [finding_json(each) for each in self.diverged]}
+        found = {"undeclared": sorted(self.undeclared), "diverged": [finding_json(each) for each in self.diverged]}
+        return {"conforms": not self.diverged, **counts, **found}
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:
@@ -121,6 +124,7 @@ class StreamChecker:
         counts.ended += job.status in ENDED
         counts.compared += job.records is not None
         counts.steps += len(job.tracks)
+        counts.undeclared |= job.undeclared
         self._forget(job)
 
     def _leave(self, job: Job, finding: Finding) -> Finding:

@@ -5,7 +5,6 @@ from typing import Final
 
 from .abstraction import COMPENSATES, JOB, Json, StoredEvent
 from .monitor import BEGINNING
-from .semantics_trace import is_step
 
 PEOPLE: Final = (
     "job_created", "plan_generated", "decision_snapshot", "signal_received", "cancel_requested", "replay_confirmed",
@@ -52,9 +51,18 @@ HOMELESS: Final = "there is no such event of such a node"
 NO_TYPES: Final[frozenset[str]] = frozenset()
 
 
+KINDS: Final = {"tool": "tool", "llm": "llm", "wait": "wait", "approve": "wait"}
+"""What a node is, by the one word that says what it does."""
+
+
 def kind_of(node: Mapping[str, Json]) -> str:
-    """What a node is."""
-    return "tool" if is_step(node) else "llm" if "llm" in node else "wait"
+    """What a node is. Raises ValueError for one of no kind, or of several: no model would ask anything of its events."""
+    said = [word for word in KINDS if word in node]
+    if len(said) != 1:
+        raise ValueError(
+            f"node {node.get('id')!r} says {' and '.join(said) or 'nothing'}, and not one of {', '.join(KINDS)}"
+        )
+    return KINDS[said[0]]
 
 
 def of_no_step(event: StoredEvent, homes: Homes) -> str:

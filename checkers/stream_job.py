@@ -231,6 +231,13 @@ class Job:
         if refused := self.readers.rest(beside):
             raise Diverged(Finding(None, self.job_id, refused.about, refused.machine, refused.divergence))
 
+    @property
+    def undeclared(self) -> set[str]:
+        """The tools of its steps of which whoever knows contracts knows none."""
+        if self.contract is None:
+            return set()
+        return {track.tool for name, track in self.tracks.items() if name not in self.declared}
+
     def release(self) -> None:
         """Let go of what refers to the job itself, so that it is gone at once, and not when garbage is next looked for."""
         self.tracks.clear()
@@ -325,14 +332,15 @@ class Job:
             by_itself, self.nodes, self.settled = len(nodes) == 1, nodes, Settled(nodes)
             self.declared = known_of(nodes, self.contract) if self.contract else NOTHING_DECLARED
             for name, node in nodes.items():
+                kind = kind_of(node)
                 if "undoes" in node:
                     self._undoes(line, event, nodes)
-                elif "tool" in node:
+                elif kind == "tool":
                     declared = self.declared.get(name)
                     contract = declared and declared.contract
                     self.tracks[name] = Track(name, node["tool"], self.positions.start(contract, by_itself))
                 else:
-                    self.homes[name] = OF_A_NODE[kind_of(node)]
+                    self.homes[name] = OF_A_NODE[kind]
             self.readers = Readers(Subject(self.job_id, nodes), self.positions.semantics)
         except NONSENSE as error:
             self._refuse_event(line, event, f"its data mean nothing here: {type(error).__name__} {error}")

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import count
@@ -709,6 +710,36 @@ def test_a_contract_narrows_what_is_possible(tmp_path: Path) -> None:
         declared = Declared({"idempotent": "no", "on_unknown": unknown, "look": "fence"}, 0, 0, (0.0, None))
         checker = StreamChecker(lambda node, declared=declared: declared, POSITIONS)  # type: ignore[misc]
         assert (list(checker.check(lines(encoded(events)))) == []) is conforms
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_tool_whose_contract_is_not_given_is_told(given: bool) -> None:
+    """Its step is held against every contract: who gave the tools hears of which that is so."""
+    [(_, events), *_] = recorded("lost-query-fence")
+    ((tool, steps),) = Counter(node["tool"] for node in events[1]["data"]["plan"]["nodes"]).items()
+    declared = Declared({"idempotent": "no", "on_unknown": "query", "look": "fence"}, 0, 0, (0.0, None))
+    checker = StreamChecker(lambda node: declared if given else None, POSITIONS)
+    assert list(checker.check(lines(encoded(events)))) == []
+    assert checker.checked.steps == steps
+    assert checker.checked.as_json()["undeclared"] == ([] if given else [tool])
+
+
+@pytest.mark.parametrize("kind", [{}, {"toool": "x"}, {"tool": "x", "wait": "y"}, {"tool": "x", "llm": "y"}])
+@pytest.mark.parametrize("events", ["all", "none"])
+def test_a_node_of_no_kind_or_of_several_diverges_where_it_is_planned(kind: Raw, events: str) -> None:
+    """No model would ask anything of its events, or of there being none: none of it passes for conforming."""
+    [(records, job), *_] = recorded("ok-park")
+    told = copy.deepcopy(job)
+    (node,) = told[1]["data"]["plan"]["nodes"]
+    del node["tool"]
+    node |= kind
+    kept = told if events == "all" else numbered([event for event in told if event["step"] is None])
+    (said,) = verdict(kept)
+    assert said.startswith("line 2")
+    assert f"node {node['id']!r} says" in said
+    if events == "all":
+        (said,) = verdict([records, *kept])
+        assert f"node {node['id']!r} says" in said
 
 
 # A plan of many nodes.

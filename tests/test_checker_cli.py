@@ -46,6 +46,8 @@ def test_a_witness_can_be_asked_for(claim: str, capsys: pytest.CaptureFixture[st
         (["scenario", "validate", "none.yaml"], "cannot be read"),
         (["verify", "--resume", "nowhere"], "no interrupted run is here"),
         (["verify", "--out", "plan.yaml"], "name a directory"),
+        (["mutants", "--resume", "nowhere"], "no interrupted run is there"),
+        (["mutants", "--resume", "."], "no interrupted run is there"),
         (["claims", "--evidence", "none.json"], "none.json: cannot be read"),
         (["claims", "--evidence", "plan.yaml"], "is not JSON"),
         (["crash", "none.yaml"], "none.yaml"),

@@ -5,6 +5,7 @@ A check runs in a process of its own, so that a bug that never ends is cut off, 
 
 import logging
 import multiprocessing
+import os
 import resource
 import signal
 import time
@@ -80,9 +81,9 @@ LONGEST: Final = 3_600.0
 WORK: Final = 300
 """seconds of work, or behind"""
 MEMORY: Final = 4_000_000_000
-"""bytes of memory, on Linux: the bug has shown nothing by then. The first is for a bug that waits for ever, on however busy a
-machine; the last for one with which there is no end of states. None is a limit within the process, but for the seconds of work:
-what a check made of a failed allocation could pass for a no."""
+"""bytes of memory more than it began with, on Linux: the bug has shown nothing by then. The first is for a bug that waits for
+ever, on however busy a machine; the last for one with which there is no end of states. None is a limit within the process, but
+for the seconds of work: what a check made of a failed allocation could pass for a no."""
 LOOK: Final = 0.5
 """Seconds between two looks at how much it is."""
 SINGLE: Final = Breadth(1)
@@ -282,15 +283,15 @@ def _refuted(item: object) -> str:
 
 
 def apart(checker: str, bug: Bug, check: Check) -> Cell:
-    """Run a check with a bug planted, in a process of its own, and no longer than `LONGEST`, in no more than `MEMORY`."""
-    started = time.perf_counter()
+    """Run a check with a bug planted, in a process of its own, and no further than the limits allow."""
+    started, most = time.perf_counter(), _held(os.getpid()) + MEMORY
     ours, theirs = multiprocessing.Pipe(duplex=False)
     plant = nothing if checker in UNPLANTED else bug.plant
     process = multiprocessing.get_context("fork").Process(target=_run, args=(theirs, plant, check), daemon=False)
     process.start()
     theirs.close()
     try:
-        said, why = ours.recv() if _heard(ours, process.pid) else (None, "cut off")
+        said, why = ours.recv() if _heard(ours, process.pid, most) else (None, "cut off")
     except EOFError:
         process.join()
         said, why = None, "cut off" if process.exitcode == -signal.SIGXCPU else "its process died"
@@ -305,11 +306,11 @@ def apart(checker: str, bug: Bug, check: Check) -> Cell:
     return met(checker, said[:MOST_WORDS], bool(said), seconds)
 
 
-def _heard(answer: Connection, pid: int | None) -> bool:
-    """Wait for an answer, or for the end of the process that gives it; False where neither comes within the limits."""
+def _heard(answer: Connection, pid: int | None, most: int) -> bool:
+    """Wait for an answer, or the end of the process that gives it; False where neither comes in time, or within `most` bytes."""
     give_up = time.monotonic() + LONGEST
     while not answer.poll(LOOK):
-        if time.monotonic() > give_up or _held(pid) > MEMORY:
+        if time.monotonic() > give_up or _held(pid) > most:
             return False
     return True
 

@@ -236,7 +236,7 @@ class Job:
         """The tools of its steps of which whoever knows contracts knows none."""
         if self.contract is None:
             return set()
-        return {track.tool for name, track in self.tracks.items() if name not in self.declared}
+        return {str(track.tool) for name, track in self.tracks.items() if name not in self.declared}
 
     def release(self) -> None:
         """Let go of what refers to the job itself, so that it is gone at once, and not when garbage is next looked for."""

@@ -718,10 +718,11 @@ def test_a_tool_whose_contract_is_not_given_is_told(given: bool) -> None:
     [(_, events), *_] = recorded("lost-query-fence")
     ((tool, steps),) = Counter(node["tool"] for node in events[1]["data"]["plan"]["nodes"]).items()
     declared = Declared({"idempotent": "no", "on_unknown": "query", "look": "fence"}, 0, 0, (0.0, None))
+    nameless = json.loads(json.dumps(renamed(events, "other")).replace(f'"{tool}"', "5"))
     checker = StreamChecker(lambda node: declared if given else None, POSITIONS)
-    assert list(checker.check(lines(encoded(events)))) == []
-    assert checker.checked.steps == steps
-    assert checker.checked.as_json()["undeclared"] == ([] if given else [tool])
+    assert list(checker.check(lines(encoded([*events, *nameless])))) == []
+    assert checker.checked.steps == 2 * steps
+    assert checker.checked.as_json()["undeclared"] == ([] if given else ["5", tool])
 
 
 @pytest.mark.parametrize("kind", [{}, {"toool": "x"}, {"tool": "x", "wait": "y"}, {"tool": "x", "llm": "y"}])

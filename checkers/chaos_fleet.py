@@ -15,6 +15,7 @@ from typing import Any, Final
 from .chaos_errands import Done
 from .chaos_faults import Fault
 from .chaos_worker import READY, Moment, Reached, Setting, serve, work
+from .resident import resident
 
 _ROOT: Final = __package__.rpartition(".")[0]
 _PRELOADED: Final = [
@@ -84,11 +85,7 @@ class Slot:
 
     def memory(self) -> int:
         """The process's resident memory, in bytes; 0 when it is gone."""
-        try:
-            with open(f"/proc/{self.pid}/statm", encoding="ascii") as file:
-                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, IndexError):
-            return 0
+        return resident(self.pid)
 
 
 class Fleet:

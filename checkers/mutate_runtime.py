@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Final
 
 from ..model.invariant import INVARIANT
@@ -56,6 +55,7 @@ from .prove import prove
 from .prove_encode import Encoding
 from .prove_obligations import strengthen
 from .prove_solve import Obligation, solve
+from .resident import resident
 from .semantics_cases import SEMANTICS_CASES
 from .semantics_monitor import SemanticsMonitor
 from .stores_held import parted as stores_parted
@@ -284,7 +284,7 @@ def _refuted(item: object) -> str:
 
 def apart(checker: str, bug: Bug, check: Check) -> Cell:
     """Run a check with a bug planted, in a process of its own, and no further than the limits allow."""
-    started, most = time.perf_counter(), _held(os.getpid()) + MEMORY
+    started, most = time.perf_counter(), resident(os.getpid()) + MEMORY
     ours, theirs = multiprocessing.Pipe(duplex=False)
     plant = nothing if checker in UNPLANTED else bug.plant
     process = multiprocessing.get_context("fork").Process(target=_run, args=(theirs, plant, check), daemon=False)
@@ -310,18 +310,9 @@ def _heard(answer: Connection, pid: int | None, most: int) -> bool:
     """Wait for an answer, or the end of the process that gives it; False where neither comes in time, or within `most` bytes."""
     give_up = time.monotonic() + LONGEST
     while not answer.poll(LOOK):
-        if time.monotonic() > give_up or _held(pid) > most:
+        if time.monotonic() > give_up or resident(pid) > most:
             return False
     return True
-
-
-def _held(pid: int | None) -> int:
-    """How many bytes of memory a process holds; 0 where the system does not tell."""
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
-    except OSError:
-        return 0
-    return int(pages) * resource.getpagesize()
 
 
 def sound(part: str) -> None:

@@ -481,6 +481,15 @@ def test_a_checker_with_a_hole_is_found(
     assert not honest or forged
 
 
+def test_a_checker_that_takes_any_node_for_a_gate_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it was: what is neither a tool nor a model is one that waits, and a step that is never run conforms."""
+    [(_, events), *_] = recorded("ok-park")
+    idle = numbered([event for event in planned_as({}, events) if event["step"] is None])
+    assert verdict(idle)
+    monkeypatch.setattr("crashwindow.checkers.stream_job.kind_of", lambda node: "tool" if "tool" in node else "wait")
+    assert verdict(idle) == []
+
+
 def interleaved() -> list[Raw]:
     """Two jobs, line by line; in the second one a commit is missing."""
     [(_, events), *_] = recorded("ok-park")
@@ -725,15 +734,22 @@ def test_a_tool_whose_contract_is_not_given_is_told(given: bool) -> None:
     assert checker.checked.as_json()["undeclared"] == ([] if given else ["5", tool])
 
 
+def planned_as(kind: Raw, events: list[Raw]) -> list[Raw]:
+    """A job of one step, with these words in its plan's node in the place of its tool."""
+    told = copy.deepcopy(events)
+    (node,) = told[1]["data"]["plan"]["nodes"]
+    del node["tool"]
+    node |= kind
+    return told
+
+
 @pytest.mark.parametrize("kind", [{}, {"toool": "x"}, {"tool": "x", "wait": "y"}, {"tool": "x", "llm": "y"}])
 @pytest.mark.parametrize("events", ["all", "none"])
 def test_a_node_of_no_kind_or_of_several_diverges_where_it_is_planned(kind: Raw, events: str) -> None:
     """No model would ask anything of its events, or of there being none: none of it passes for conforming."""
     [(records, job), *_] = recorded("ok-park")
-    told = copy.deepcopy(job)
+    told = planned_as(kind, job)
     (node,) = told[1]["data"]["plan"]["nodes"]
-    del node["tool"]
-    node |= kind
     kept = told if events == "all" else numbered([event for event in told if event["step"] is None])
     (said,) = verdict(kept)
     assert said.startswith("line 2")

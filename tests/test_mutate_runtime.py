@@ -36,6 +36,7 @@ from crashwindow.checkers.mutate_runtime import SUBJECTS, apart, judge, sound, s
 from crashwindow.checkers.mutate_woken import went_on
 from crashwindow.checkers.power_images import Bounds
 from crashwindow.checkers.power_stage import Part
+from crashwindow.checkers.resident import resident
 from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.substitute import Patch, Plant, nothing, planted
 from crashwindow.runtime import contracts, drive, protocol
@@ -81,7 +82,7 @@ def test_a_check_that_takes_too_much_memory_is_cut_off(
     """
     monkeypatch.setattr(mutate_runtime, "MEMORY", 20_000_000)
     monkeypatch.setattr(mutate_runtime, "LOOK", 0.05)
-    assert mutate_runtime._held(os.getpid()) > mutate_runtime.MEMORY
+    assert resident(os.getpid()) > mutate_runtime.MEMORY
 
     def at_work() -> str:
         taken = b"x" * takes

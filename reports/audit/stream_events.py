@@ -17,8 +17,6 @@ from .strict_json import JsonError, strict_json
 WORLD: Final = ".world"
 COMPENSATION: Final = "#undo"
 """How the witness calls the compensation of a step: by the name of the step, and this."""
-DOES: Final = ("tool", "llm", "wait", "approve")
-"""The words that say what a node does: each has one of them."""
 RESULTS: Final = ("tool", "llm", "human")
 """The kinds of `command_committed` that record the result of a node."""
 
@@ -135,13 +133,8 @@ def read_stream(data: bytes, world: World, before: int = 0) -> Stream:
     stream = Stream(head["job_id"], tuple(events), head["records"], head["declared"], world)
     try:
         steps = stream.steps
-        vague = [name for name, node in stream.nodes.items() if sum(word in node for word in DOES) != 1]
     except MEANINGLESS as error:
         raise UnreadableError(first + 2, f"it is no plan: {error!r}") from error
-    if vague:
-        raise UnreadableError(
-            first + 2, f"node {vague[0]!r} of its plan does not say which one of {', '.join(DOES)} it does"
-        )
     if steps != list(head["declared"]):
         told = ", ".join(head["declared"])
         raise UnreadableError(first, f"it declares the contracts of {told}, and its plan has other steps")

@@ -56,6 +56,9 @@ def job(stream: Stream) -> Iterator[str]:
     begun = stream.events[0]
     if begun.data.get("job_id") != stream.job_id:
         yield f"line {begun.line}: it is the beginning of job {begun.data.get('job_id')!r}"
+    for name, node in stream.nodes.items():
+        if sum(kind in node for kind in KINDS) != 1:
+            yield f"line {stream.events[1].line}: node {name!r} of its plan does not say which one of {', '.join(KINDS)} it is"
     highest = 0
     for event in stream.events:
         if event.epoch is not None and event.epoch < highest:

@@ -15,7 +15,13 @@ def busy(url: str) -> Callable[[float], float]:
     Raises UnavailableError where the system does not tell.
     """
     before, began = _worked(url), time.monotonic()
-    return lambda done: (_worked(url) - before) / (done - began) / cores()
+
+    def until(done: float) -> float:
+        # Of a process that has ended meanwhile, as the server's own do, nothing is known any more.
+        worked = sum(had - before.get(pid, 0.0) for pid, had in _worked(url).items())
+        return worked / (done - began) / cores()
+
+    return until
 
 
 def cores() -> int:
@@ -23,14 +29,14 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _worked(url: str) -> float:
-    """Seconds of a processor that all these have had so far."""
+def _worked(url: str) -> dict[int, float]:
+    """Seconds of a processor that each of these has had so far, by process."""
     import psycopg
 
     with psycopg.connect(url) as server:
         served = server.execute("SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()").fetchall()
     started = [child.pid for child in active_children() if child.pid is not None]
-    return sum(map(seconds, (*(pid for (pid,) in served), *started)))
+    return {pid: seconds(pid) for pid in (*(pid for (pid,) in served), *started)}
 
 
 def seconds(pid: int) -> float:

@@ -277,6 +277,15 @@ def test_workers_are_measured_until_no_job_is_open(tmp_path: Path) -> None:
             worker_rows.completed(store, ["c", "d"])
 
 
+def test_what_has_ended_meanwhile_takes_nothing_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server's own processes come and go: one that is gone is not counted, and what the others did stays."""
+    looks = iter([{1: 5.0, 2: 1.0}, {2: 1.5, 3: 0.25}])
+    monkeypatch.setattr("crashwindow.bench.busy._worked", lambda url: next(looks))
+    monkeypatch.setattr("crashwindow.bench.busy.cores", lambda: 1)
+    monkeypatch.setattr("time.monotonic", lambda: 10.0)
+    assert busy("")(11.0) == 0.75
+
+
 def test_how_busy_a_machine_is_counts_a_row_s_own_processes(postgres_url: str) -> None:
     """Whoever else works: of all processors, the share of the server, and of who was started; not that of who asks."""
     idle, until = busy(postgres_url), time.monotonic() + 0.3

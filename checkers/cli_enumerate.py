@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Sequence
+from typing import Final
 
 from rich.console import Console
 
@@ -10,6 +11,7 @@ from ..runtime.errors import CommandError
 from .cli_enumerate_contract import NAMES as CONTRACT_CASES
 from .cli_enumerate_contract import conform_contracts
 from .converse import converse_told
+from .crash_anywhere import of_one, of_two
 from .enumerate import Enumeration, agreement
 from .enumerate_certain import CertainSets
 from .enumerate_cover import step_sets
@@ -20,6 +22,9 @@ from .evidence import Item, Verdict
 from .explore import explore
 from .interleave import CASES
 from .stores_held import beside_the_rules
+
+ANYWHERE: Final = {1: of_one, 2: of_two}
+"""That a crash elsewhere adds nothing, by number of workers."""
 
 
 def conform(args: argparse.Namespace) -> int:
@@ -86,15 +91,22 @@ def conform_steps(args: argparse.Namespace) -> int:
             _show(console, run)
     # One case takes few of the edges: only all of them together have to take each.
     item = _converse(args.workers, kept[args.workers]) if args.workers in CONVERSE else None
-    refuted = item is not None and item.verdict is Verdict.REFUTED
-    wrong = refuted or any(run.parted or run.remembered or _strayed(run) for run in runs)
+    anywhere = ANYWHERE[args.workers]() if args.workers in CONVERSE else None
+    items = [each for each in (item, anywhere) if each is not None]
+    wrong = any(each.verdict is Verdict.REFUTED for each in items) or any(
+        run.parted or run.remembered or _strayed(run) for run in runs
+    )
     if args.json:
-        told = {"cases": [_told(run) for run in runs], "converse": converse_told(item)}
+        told = {
+            "cases": [_told(run) for run in runs],
+            "converse": converse_told(item),
+            "crashes anywhere": converse_told(anywhere),
+        }
         print(json.dumps(told, indent=2, ensure_ascii=False))
         return 1 if wrong else 0
     console.print(_agreement(runs, args.workers), markup=False, highlight=False, soft_wrap=True)
-    if item is not None:
-        console.print(item.statement, markup=False, highlight=False, soft_wrap=True)
+    for each in items:
+        console.print(each.statement, markup=False, highlight=False, soft_wrap=True)
     return 1 if wrong else 0
 
 

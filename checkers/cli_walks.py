@@ -92,15 +92,16 @@ def enumerated_classes(tell: Callable[[str], None]) -> set[EdgeClass]:
     return {EdgeClass(*edge) for edge in kept[1].certain.taken}
 
 
-def _rows(gaps: Mapping[tuple[str, str], int], what: str) -> list[dict[str, str | int]]:
-    return [{"rule": rule, "why": why, what: count} for (rule, why), count in gaps.items()]
+def _rows(gaps: Mapping[str, int], what: str) -> list[dict[str, str | int]]:
+    return [{"rule": rule, what: count} for rule, count in gaps.items()]
 
 
-def _show(console: Console, title: str, what: str, gaps: Mapping[tuple[str, str], int]) -> None:
-    table = Table(title, Column(what, justify="right"), "why", box=None)
-    for (rule, why), count in gaps.items():
-        table.add_row(escape(rule), str(count), why)
-    console.print(table)
+def _show(console: Console, title: str, what: str, gaps: Mapping[str, int]) -> None:
+    table = Table(title, Column(what, justify="right"), box=None)
+    for rule, count in gaps.items():
+        table.add_row(escape(rule), str(count))
+    if gaps:
+        console.print(table)
 
 
 def walk(args: argparse.Namespace) -> int:

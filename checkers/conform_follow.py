@@ -246,15 +246,18 @@ class Follower:
         """Long enough for every request to have ended."""
         self._take(lambda rule: rule.actor is Actor.CLOCK, "time passes")
 
-    def crash(self, before: str | None = None) -> None:
-        """The worker is gone; `before` is the boundary of this step that it was about to perform."""
+    def crash(self, before: str | None = None, leading_to: Collection[str] = ()) -> None:
+        """The worker is gone; `before`: the boundary of this step that it was about to perform; `leading_to`: as in `perform`."""
         self._close()
         if before is not None:
             place = PLACE.get(before, before)
             self.states = {
                 state: sure
                 for state, sure in self.states.items()
-                if any(self.machine.rules[i].boundary == place for _, i in self.engine.steps(state))
+                if any(
+                    rule.boundary == place and (not leading_to or rule.writes.get("at") in leading_to)
+                    for rule in (self.machine.rules[i] for _, i in self.engine.steps(state))
+                )
             }
             self._expect(f"is about to perform {before}", {})
         idle = {state: sure for state, sure in self.states.items() if self.value(state, "at") == "idle"}
@@ -390,7 +393,7 @@ def unseen(rule: Rule, known: Known) -> bool:
             return known.among_others or bool(known.undoes)
         case "compensation was requested" | "its undoing has begun, and nothing is open":
             return known.asked
-        case "compensation was requested, harmless":
+        case "compensation was requested, harmless" | "compensation was requested, harmless, and a retry is due":
             return known.asked and known.undoes == "harmless"
         case "a partial effect, compensatable":
             return bool(known.undoes)
@@ -399,9 +402,4 @@ def unseen(rule: Rule, known: Known) -> bool:
         case _ if rule.name == UNVERIFIED:
             return not known.verified and not known.asked
         case _:
-            return decides(rule)
-
-
-def decides(rule: Rule) -> bool:
-    """Whether a rule is a decision of the worker: nobody else can see that it was taken."""
-    return rule.actor is Actor.WORKER and rule.boundary is None and not rule.emits and not rule.meets
+            return rule.decides

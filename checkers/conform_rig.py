@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NoReturn, get_args
 from ..model.policy import HARDENED, Policy
 from ..runtime import drive
 from ..runtime.commands import Acquire, Append, Claim, Command, Execute, Outcome, Ports, Query, Verify
+from ..runtime.outcome import StepResult
 from ..runtime.plan import parse_plan, submission, validate_plan
 from ..runtime.records import Event
 from ..runtime.sqlite_store import SqliteStore
@@ -58,6 +59,8 @@ LEADS: Final[dict[tuple[type, Mode], tuple[str, ...]]] = {
     (Mismatch, "human_in_loop"): ("park",),
 }
 """Where, in the model, a look leads."""
+FAILED: Final = {StepResult.RETRYABLE_FAILURE: ("requeue",), StepResult.COMPENSATABLE_FAILURE: ("compensate",)}
+"""Where, in the model, an end that is no success leads, if not to the job's."""
 ONE_LOOK: Final = "confirm: one look of several"
 CALLED: Final[dict[type, str]] = {
     Match: "confirm: match",
@@ -360,7 +363,7 @@ class Rig(People):
                 follower.undoing()
                 follower.crash()
             else:
-                follower.crash(command.boundary)
+                follower.crash(command.boundary, ending(command))
 
     def _rest(self, end: End) -> None:
         """The turn came to its end: so must the model."""
@@ -372,6 +375,14 @@ class Rig(People):
             for job in self.jobs.values():
                 for follower in job.followers.values():
                     follower.rest()
+
+
+def ending(command: Command) -> tuple[str, ...]:
+    """Where, in the model, a worker comes by what it is about to say of a node that failed: nothing is said of other commands."""
+    if not isinstance(command, Append) or command.boundary != "append_node_failed":
+        return ()
+    (said,) = (event.data["result_type"] for event in command.events if event.type == "node_finished")
+    return FAILED.get(said, ("append_failed",))
 
 
 def world_of(step: StepPlan, hardened: bool) -> World:

@@ -1,4 +1,4 @@
-"""Edges of the step machine of which nobody can tell that they were taken: it follows all that it does without them (E-TRUST).
+"""Edges of a step machine of which nobody can tell that they were taken: it follows all that it does without them (E-TRUST).
 
 Who watches a step sees what a follower is told (`conform_follow`): boundaries, answers, events, crashes, and after each what
 is durable. Decisions are not seen. Edges are untold where, of each run that takes some, another one that takes none looks the
@@ -18,7 +18,7 @@ from itertools import product
 from typing import Final, NamedTuple, get_args
 
 from ..model.machine import Actor, Rule, Scope
-from .conform_follow import ELSEWHERE, LOST, UNVERIFIED, Edge, Node, counted_as, unseen
+from .conform_follow import ELSEWHERE, LOST, UNVERIFIED, EdgeClass, unseen
 from .conform_world import Undoing
 from .explore import Space
 
@@ -82,24 +82,26 @@ def label(rule: Rule) -> Label:
 class Watched:
     """A machine's state graph, and what is seen of its edges."""
 
-    def __init__(self, space: Space, edges: Collection[Edge], node: Node | None = None) -> None:
+    def __init__(self, space: Space, edges: Collection[EdgeClass]) -> None:
         self.engine, self.packing, self.rules = space.engine, space.packing, space.machine.rules
         self.labels = [label(rule) for rule in self.rules]
-        self.counted = counted_as(self.engine, node)
         fields = space.machine.fields
         self.compared = {f.name for f in fields if f.scope is Scope.DURABLE} | {"effects"}
         self.seen = self.packing.mask(self.compared)
         self.idle = self.packing.codes["at"][IDLE]
         self.waits = {self.packing.codes["at"][place] for place in WAITS}
         self.before: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        self.sources: dict[Edge, set[int]] = {edge: set() for edge in edges}
+        self.sources: dict[EdgeClass, set[int]] = {edge: set() for edge in edges}
         asked = {edge.rule for edge in edges}
         for state in space.states:
             for delta, index in self.engine.steps(state):
                 self.before[state ^ delta].append((state, index))
-                for edge in self.counted(state, index, state ^ delta) if index in asked else ():
-                    if edge in self.sources:
-                        self.sources[edge].add(state)
+                if index in asked and (edge := self.edge(state, index)) in self.sources:
+                    self.sources[edge].add(state)
+
+    def edge(self, state: int, index: int) -> EdgeClass:
+        """The edge that a rule makes of a state."""
+        return EdgeClass(index, state & self.engine.single[index][0])
 
     @cached_property
     def decisions(self) -> list[frozenset[int]]:
@@ -157,7 +159,7 @@ class Simulation:
     each move as it is: it is looked at once a move leads from it to a state that fails to be related to itself.
     """
 
-    def __init__(self, watched: Watched, edges: Collection[Edge]) -> None:
+    def __init__(self, watched: Watched, edges: Collection[EdgeClass]) -> None:
         self.watched, self.edges = watched, frozenset(edges)
         self._rules = {edge.rule for edge in self.edges}
         self.failed, self.looked_at = set[Pair](), set[Pair]()
@@ -231,7 +233,7 @@ class Simulation:
                 yield [Pair(known, after, behind)]
             elif index in watched.hidden:
                 continue
-            elif state == behind and not self._is_edge(state, index, after) and itself not in self.failed:
+            elif state == behind and not self._is_edge(state, index) and itself not in self.failed:
                 yield [itself]
             else:
                 yield from self._answers(pair, index, after)
@@ -257,7 +259,7 @@ class Simulation:
                 places = watched.commands(state)
                 for delta, index in watched.engine.steps(state):
                     unseen_ = index in watched.decisions[known] or index in watched.hidden
-                    if not (unseen_ or self._is_edge(state, index, state ^ delta)):
+                    if not (unseen_ or self._is_edge(state, index)):
                         found[watched.labels[index]].append(Answer(state ^ delta, places))
             self._answered[known, behind] = found
         return self._answered[known, behind]
@@ -271,13 +273,13 @@ class Simulation:
                 lambda state: (
                     state ^ delta
                     for delta, index in steps(state)
-                    if index in decisions and not self._is_edge(state, index, state ^ delta)
+                    if index in decisions and not self._is_edge(state, index)
                 ),
             )
         return self._decided[known, behind]
 
-    def _is_edge(self, state: int, index: int, after: int) -> bool:
-        return index in self._rules and not self.edges.isdisjoint(self.watched.counted(state, index, after))
+    def _is_edge(self, state: int, index: int) -> bool:
+        return index in self._rules and self.watched.edge(state, index) in self.edges
 
 
 def reached(starts: Iterable[int], following: Callable[[int], Iterable[int]]) -> set[int]:
@@ -291,28 +293,6 @@ def reached(starts: Iterable[int], following: Callable[[int], Iterable[int]]) ->
     return seen
 
 
-def untold(space: Space, edges: Collection[Edge], node: Node | None = None) -> bool:
-    """Whether it is shown that nobody can tell of any of some edges, were it all of them, whatever is known of the step.
-
-    node: of the quotient of which some are edges.
-    """
-    return Simulation(Watched(space, edges, node), edges).found()
-
-
-def together(
-    space: Space, edges: Collection[Edge], without: Collection[Edge] = (), node: Node | None = None
-) -> set[Edge]:
-    """Some of these edges of which it is shown that nobody can tell, beside others: as many as are found by halves, in order.
-
-    Where two are there for each other, the first is among them.
-    """
-    watched, found = Watched(space, {*edges, *without}, node), set(without)
-    todo = [sorted(edges, key=str)] if edges else []
-    while todo:
-        some = todo.pop()
-        if Simulation(watched, found.union(some)).found():
-            found |= set(some)
-        elif len(some) > 1:
-            half = len(some) // 2
-            todo += [some[half:], some[:half]]
-    return found - set(without)
+def untold(space: Space, edges: Collection[EdgeClass]) -> bool:
+    """Whether it is shown that nobody can tell of any of some edges, were it all of them, whatever is known of the step."""
+    return Simulation(Watched(space, edges), edges).found()

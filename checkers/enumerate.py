@@ -270,7 +270,9 @@ class Product:
         return durable | self._worlds[world]
 
     def _known(self, node: Node) -> bool:
-        """Whether a pair like this one was met: the same set, the same command next, the same lease, as many attempts."""
+        """Whether a pair like this one was met: the same set, the same command next, the same lease, as many attempts, and one
+        may still run out, or not.
+        """
         case, events = self.floor.case, self.floor.acts.stream(node.state.stores).events
         assert isinstance(case, WideCase)
         assert isinstance(self.floor, WideFloor)
@@ -286,9 +288,9 @@ class Product:
         decides = tuple(turn.owner % modes for turn, _ in turns) if turns or lease is None else lease.epoch % modes
         partial = self.floor.worlds[node.state.world].partial
         asked = any(event.type == "compensation_requested" for event in events)
-        before = others[-1:], "node_finished" in others
+        before, goes_on = (others[-1:], "node_finished" in others), node.state.expiries > 0
         beside = self.floor.beside(node.state)
-        alike = (node.set, at, over, min(tried, case.retries + 2), before, decides, partial, asked, beside)
+        alike = (node.set, at, over, min(tried, case.retries + 2), before, decides, partial, asked, beside, goes_on)
         known = alike in self._alike
         self._alike.add(alike)
         return known

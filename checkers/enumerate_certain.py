@@ -72,13 +72,10 @@ class CertainSets(Sets):
 
     def begin(self, number: int) -> Runs:
         """The runs before anything was done: none has taken an edge."""
-        return dict.fromkeys(self.members[number].core, 0)
+        return dict.fromkeys(self.members[number], 0)
 
     def follow(self, runs: Runs, number: int, reading: Reading, code: int) -> Runs:
-        """The runs after a step of the code. number: the set of the states before it.
-
-        A worker crashes where the code is, at the command that it would perform next: none began where it decides yet.
-        """
+        """The runs after a step of the code. number: the set of the states before it."""
         reading = self._heard(number, reading)
         touched = self._touched(reading)
         same = self.mask & ~touched  # what the reading leaves alone has to be what is there
@@ -111,12 +108,21 @@ class CertainSets(Sets):
         op, who = worker_of(op, reading.who)
         if op == "stay":
             return runs
-        begun = runs if op in MAY or (first and op == "crash") else self._decided(runs, reading)
+        if first and op == "crash":
+            begun = self._before_a_crash(runs, reading, who)
+        else:
+            begun = runs if op in MAY else self._decided(runs, reading)
         found = [
             (after, begun[before] | self.certain.bit(before, index))
             for before, index, after in self._of(op, who, begun)
         ]
         return merged([*found, *(runs.items() if op in MAY else ())])
+
+    def _before_a_crash(self, runs: Runs, reading: Reading, who: str) -> Runs:
+        """Where a crash strikes (`struck`)."""
+        there = {state: sure for state, sure in runs.items() if self._of("crash", who, [state])}
+        deciding = {state: sure for state, sure in runs.items() if state not in there}
+        return merged([*there.items(), *self._decided(deciding, reading._replace(who=who)).items()])
 
     def _decided(self, runs: Runs, reading: Reading) -> Runs:
         """These states, and those to which decisions lead from them."""

@@ -28,6 +28,8 @@ from .enumerate_contract_view import View
 
 CREATING: Final = ("create_contracts", "supersede")
 """The boundaries at which contracts come to be."""
+CALLER: Final = ("idle", "loaded")
+"""What the machine says of its caller, by whether it is about to resume the contract."""
 MOST: Final = 3
 """Partings after which an enumeration ends."""
 
@@ -168,7 +170,7 @@ class ContractProduct:
         for seen in move.seen:
             if seen.wrong:
                 raise PartedError(seen.boundary, seen.wrong)
-            if seen.process or before != seen.place:
+            if seen.process or seen.resumes is not None or before != seen.place:
                 steps = self._looked_up(before, beside, seen)
                 beside = tuple((step.name, step.after) for step in steps)
                 yield steps
@@ -203,7 +205,7 @@ class ContractProduct:
             roles = self.view.roles(number, name)
             moves = tuple(f"{roles[it.execution_id]}:{it.before}:{it.trigger}:{it.actor}" for it in seen.moves
                           if it.execution_id in roles)  # fmt: skip
-            reading = Reading(seen.boundary, moves, seen.process, others, self.case.runners > 1)
+            reading = Reading(seen.boundary, moves, seen.process, others, seen.followed, _known(seen, roles, fields))
             after = self.sets.move(at, reading, fields)
             if after is None:
                 told = " then ".join((seen.boundary or seen.process, *moves))
@@ -240,6 +242,17 @@ class ContractProduct:
                 yield word, str(Parted(tuple(words[: place + 1]), error.reading, error.difference, error.possible))
                 return
             yield word, ", ".join(_told(seen) for seen in move.seen) or "nothing that is kept"
+
+
+def _known(seen: Seen, roles: Mapping[str, str], fields: Mapping[str, str]) -> str:
+    """What the followed caller knows of a contract after one thing that was done; "" where that is not told.
+
+    A batch is refused for any contract in it: that one that still waits has moved on is not said by that.
+    """
+    waits = "waiting" in (fields[role] for role in roles.values())
+    if not seen.followed or seen.resumes is None or (waits and not seen.refused.isdisjoint(roles)):
+        return ""
+    return CALLER[not seen.resumes.isdisjoint(roles)]
 
 
 def _told(seen: Seen) -> str:

@@ -29,7 +29,22 @@ from ..runtime.contracts.store import Batch
 from .enumerate_contract_bench import Bench, Done, Place, Shelf
 from .enumerate_contract_case import BEGINNING, ContractCase, Entry
 from .enumerate_contract_clients import Clients, Said
-from .enumerate_contract_state import Actor, Move, Seen, State, Went, acted, bearer, forgets, ordered, prefix, runner
+from .enumerate_contract_state import (
+    Actor,
+    Move,
+    Seen,
+    State,
+    Went,
+    acted,
+    bearer,
+    followed,
+    forgets,
+    moved,
+    ordered,
+    prefix,
+    resumed,
+    runner,
+)
 from .enumerate_contract_turn import DOWN, LetGo, Onward, Turn, Turns
 from .interleave_turn import Answer
 
@@ -144,7 +159,7 @@ class ContractFloor:
         if isinstance(command, Write) and state.faults:
             done = self.bench.perform(command, state.place, state.at)
             if done.answer.error is None:
-                seen = (self._seen(turn, command, done),)
+                seen = (self._seen(turn, command, done),)  # what it knows then is told once it has its answer
                 lost = state._replace(place=done.place, faults=state.faults - 1)
                 yield Move(f"{runner(turn)}:{command.boundary}:lost", seen, lost)
             down = self._moved(
@@ -156,7 +171,7 @@ class ContractFloor:
             yield down._replace(state=down.state._replace(faults=state.faults - 1))
         place = self.bench.forget(state.place, prefix(turn))
         gone = state._replace(place=place, actors=rest)
-        yield Move(f"{runner(turn)}:crash", (Seen("", (), place, "crash"),), gone)
+        yield Move(f"{runner(turn)}:crash", (Seen("", (), place, "crash", "", followed(turn), frozenset()),), gone)
 
     def _performed(self, state: State, rest: tuple[Actor, ...], number: int, word: str, outcome: str) -> Move:
         """A runner's command is performed, and what follows it at once."""
@@ -167,7 +182,9 @@ class ContractFloor:
             done = self.bench.perform(turn.command, state.place, state.at, outcome, forgets(turn))
             seen = self._seen(turn, turn.command, done)
             told = self._told(number, done.answer, done.place, state.at)
-            self._went[key] = told._replace(seen=(seen, *told.seen))
+            *early, last = (seen, *told.seen)
+            command = None if told.turn < 0 else self.turns[told.turn].command
+            self._went[key] = told._replace(seen=(*early, last._replace(resumes=resumed(command))))
         return self._moved(state, rest, f"{runner(self.turns[number])}:{word}", self._went[key])
 
     def _told(self, number: int, answer: Answer, place: Place, at: float) -> Went:
@@ -183,7 +200,7 @@ class ContractFloor:
             place = done.place
             before, number = number, self.turns.told(number, done.answer, at, self._onward(place, at))
         if command is None:
-            seen.append(Seen("", (), place, "ends"))
+            seen.append(Seen("", (), place, "ends", "", followed(self.turns[number]), frozenset()))
         return Went(tuple(seen), place, -1 if command is None else number)
 
     def _moved(self, state: State, rest: tuple[Actor, ...], word: str, went: Went) -> Move:
@@ -203,19 +220,20 @@ class ContractFloor:
 
     def _seen(self, turn: Turn, command: Command, done: Done) -> Seen:
         """What was done, and what a process may have come to know by it."""
+        seen = Seen("", (), done.place, followed=followed(turn))
         if isinstance(command, Write):
-            process = "refused" if done.answer.error else "writes"
-            return Seen(command.boundary, done.moves, done.place, process, turn.wrong)
+            written = seen._replace(boundary=command.boundary, moves=done.moves, wrong=turn.wrong)
+            refused = written._replace(process="refused", resumes=frozenset(), refused=moved(command))
+            return refused if done.answer.error else written._replace(process="writes")
         if isinstance(command, Load):
-            return Seen(
-                "", (), done.place, "loads to resume" if turn.entry == "resume" and turn.knows.names == 1 else "loads"
-            )
+            resumes = turn.entry == "resume" and turn.knows.names == 1
+            return seen._replace(process="loads to resume" if resumes else "loads")
         if isinstance(command, Think | Tell | LetGo):
-            return Seen("", (), done.place)
+            return seen
         at_rest = all(
             stream is None or stream.status != "open" for stream, *_ in self.bench.steps(done.place.steps).values()
         )
-        return Seen("step", (), done.place, "at rest" if at_rest else "executes")
+        return seen._replace(boundary="step", process="at rest" if at_rest else "executes")
 
     def _onward(self, place: Place, at: float) -> Onward:
         """Guesses: what a runner is answered if nobody interferes."""

@@ -4,7 +4,8 @@ A reading is one thing that was done: a boundary with the transitions that it ma
 lost by it. The machine answers with every path of its rows that this can be: rows that only a process knows of, as far as the
 reading allows them; one row for the write, or several that make its transitions between them; and rows of other contracts with
 the key, where what they share has changed. The durable fields, and what a witness counts, are compared after it; and what the
-machine remembers of a status before its last transition is compared with that transition.
+machine remembers of a status before its last transition is compared with that transition. Of its callers the machine follows one.
+That is the first runner: what it is about to resume is compared, too, and what another one resumes is another caller's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,24 +18,21 @@ from .enumerate_certain import Certain, Runs
 from .enumerate_sets import Edge
 from .explore import Engine
 
-EXECUTOR: Final = ("recover", "executor: finds it ended", "crash of the executor")
+EXECUTOR: Final = ("recover", "crash of the executor")
 CALLER: Final = ("caller: conflict", "crash of the caller")
 KNOWN: Final[Mapping[str, tuple[str, ...]]] = {
     "": (),
-    "loads": EXECUTOR[1:2],
+    "loads": (),
     "loads to resume": ("caller loads",),
-    "executes": EXECUTOR[:2],
+    "executes": EXECUTOR[:1],
     "at rest": EXECUTOR,
-    "writes": EXECUTOR[:2],
-    "refused": (*EXECUTOR[1:], *CALLER),
-    "crash": (EXECUTOR[2], CALLER[1]),
-    "ends": (*EXECUTOR[1:], *CALLER),
+    "writes": EXECUTOR[:1],
+    "refused": CALLER[:1],
+    "crash": (EXECUTOR[1], CALLER[1]),
+    "ends": (EXECUTOR[1], CALLER[1]),
 }
 """Rows of which only a process knows, by what it has just done: any of them, or none, may have happened."""
 ANOTHER: Final = "another caller"
-CONSENTS: Final = {"before": "request", "during": "tool", "none": ""}
-"""When a person is asked, and which contract waits for the answer."""
-LOADS: Final = "loads to resume"
 
 Node = tuple[int, int, bool]
 """A state, how many of the transitions are made, and whether a row was taken that makes none and is seen."""
@@ -42,24 +40,15 @@ Node = tuple[int, int, bool]
 
 class Reading(NamedTuple):
     """One thing that the engine did. moves: `role:before:trigger:actor`. others: what other contracts share has changed.
-    several: more than one runner is at work, so whoever resumes may be another than the caller that the machine follows.
+    followed: it was done by the caller that the machine follows. caller: what that one knows then, where it is seen.
     """
 
     boundary: str
     moves: tuple[str, ...]
     process: str
     others: bool
-    several: bool
-
-    @property
-    def loads(self) -> bool:
-        """Whether a runner has loaded what it may be about to resume."""
-        return self.process == LOADS
-
-    @property
-    def resumes(self) -> bool:
-        """Whether a runner has resumed what waited for an answer."""
-        return self.boundary == "release" and bool(self.moves)
+    followed: bool
+    caller: str = ""
 
 
 class ContractSets:
@@ -77,7 +66,6 @@ class ContractSets:
         self._ways: dict[tuple[int, Reading, int], Runs] = {}
         self._numbers: dict[frozenset[int], int] = {}
         self._moves: dict[tuple[int, Reading, int], int | None] = {}
-        self._words: dict[tuple[int, Reading], dict[int, int]] = {}
 
     def start(self, consent: str) -> int:
         """The set before a contract is created."""
@@ -95,8 +83,9 @@ class ContractSets:
         reached = self._reached(self.members[number], reading)
         made = len(reading.moves)
         history, told = self._history(reading.moves)
-        there = self.model.mask | history
-        last = [node for node in reached if node[1] == made and node[0] & there == code | told]
+        known, knows = self._known(reading)
+        there = self.model.mask | history | known
+        last = [node for node in reached if node[1] == made and node[0] & there == code | told | knows]
         todo, alive = list(last), set(last)
         single = self.engine.single
         while todo:
@@ -111,6 +100,11 @@ class ContractSets:
         """What the transitions say of the machine's history, as a mask and packed: each contract's status before its last one."""
         last = {f"{role}_was": before for role, before, *_ in (move.split(":") for move in moves)}
         return self.packing.mask(last), self.packing.some(last)
+
+    def _known(self, reading: Reading) -> tuple[int, int]:
+        """The same of what its caller knows."""
+        told = {"caller": reading.caller} if reading.caller else {}
+        return self.packing.mask(told), self.packing.some(told)
 
     def begin(self, number: int) -> Runs:
         """The runs before anything was done."""
@@ -145,31 +139,12 @@ class ContractSets:
                     if after not in sure or known & taken != known:
                         sure[after] = known & taken
                         todo.append(after)
-            made, mask = len(reading.moves), self.model.mask
-            self._ways[key] = merged((n[0], taken) for n, taken in sure.items() if n[1] == made and n[0] & mask == code)
+            known, knows = self._known(reading)
+            made, mask, there = len(reading.moves), self.model.mask | known, code | knows
+            self._ways[key] = merged(
+                (n[0], taken) for n, taken in sure.items() if n[1] == made and n[0] & mask == there
+            )
         return self._ways[key]
-
-    @property
-    def met(self) -> set[Reading]:
-        """The readings that were followed."""
-        return {reading for (_, reading, _), after in self._moves.items() if after is not None}
-
-    def words(self, number: int, reading: Reading) -> dict[int, int]:
-        """Whatever a reading can leave behind, packed, with the set after it."""
-        key = number, reading
-        if key not in self._words:
-            found: dict[int, set[int]] = {}
-            for state, made, _ in self._reached(self.members[number], reading):
-                if made == len(reading.moves):
-                    found.setdefault(state & self.model.mask, set()).add(state)
-            self._words[key] = {code: self._number(frozenset(states)) for code, states in found.items()}
-        return self._words[key]
-
-    def waits(self, number: int) -> bool:
-        """Whether a contract is on record that waits, and its answer."""
-        view = self.machine.view(self.packing.unpack(min(self.members[number])))
-        gate = CONSENTS[view["consent"]]
-        return bool(gate) and view[gate] == "waiting" and view["answer"] != "none"
 
     def _reached(self, states: frozenset[int], reading: Reading) -> dict[Node, list[tuple[Node, int]]]:
         """Every state that a reading can lead to, and how: the steps into it."""
@@ -196,13 +171,15 @@ class ContractSets:
 
     def _fits(self, rule: Rule, silent: bool, reading: Reading) -> bool:
         """Whether a row can be part of what was done."""
+        if "caller" in rule.writes and not reading.followed:
+            return False
         if silent:
             return rule.name.startswith(KNOWN[reading.process]) if KNOWN[reading.process] else False
         if rule.name.startswith(OTHER):
             return reading.others
         if rule.name.startswith("step: "):
             return reading.boundary == STEP
-        if rule.name.startswith(ANOTHER) and not reading.several:
+        if rule.name.startswith(ANOTHER) and reading.followed:
             return False
         return rule.boundary in PLACES.get(reading.boundary, (reading.boundary,))
 

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from ..runtime.commands import Command
 from ..runtime.contracts.commands import Write
 from .enumerate_contract_bench import Place
 from .enumerate_contract_clients import Said
@@ -33,7 +34,8 @@ class State(NamedTuple):
 class Seen(NamedTuple):
     """One thing that was done: the boundary ("step" for all of a step, "" where nothing was written), its transitions, what is
     there then. process: what a process may have come to know or lost (`enumerate_contract_sets.KNOWN`). wrong: what of it is
-    wrong, whatever any machine says.
+    wrong, whatever any machine says. followed: it was done by the runner that the machine follows as its caller. resumes: the
+    contracts that this one is about to resume then; None where that is not told. refused: those of a batch that was refused.
     """
 
     boundary: str
@@ -41,6 +43,9 @@ class Seen(NamedTuple):
     place: Place
     process: str = ""
     wrong: str = ""
+    followed: bool = False
+    resumes: frozenset[str] | None = None
+    refused: frozenset[str] = frozenset()
 
 
 class Went(NamedTuple):
@@ -73,6 +78,21 @@ def ordered(actors: tuple[Actor, ...]) -> tuple[Actor, ...]:
 def runner(turn: Turn) -> str:
     """Whom a word speaks of."""
     return f"runner-{bearer(turn.owner)}"
+
+
+def followed(turn: Turn) -> bool:
+    """Whether it is the runner that the machine follows as its caller: the first one, where several are at work."""
+    return bearer(turn.owner) == 1
+
+
+def resumed(command: Command | None) -> frozenset[str]:
+    """The contracts that a runner is about to resume."""
+    return moved(command) if isinstance(command, Write) and command.boundary == "release" else frozenset()
+
+
+def moved(command: Write) -> frozenset[str]:
+    """The contracts that a batch is to move."""
+    return frozenset(move.execution_id for move in command.batch.moves)
 
 
 def forgets(turn: Turn) -> str:

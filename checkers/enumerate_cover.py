@@ -26,14 +26,6 @@ UNASKED: Final = ("compensation was requested", "version conflict with a request
 """How the rows begin by which a worker finds that somebody wants the effect undone, or was slower than whoever asked for it."""
 
 
-AS_ONE: Final = {
-    "append node failed, unknown (found)": "append node failed (found)",
-    "park, an attempt is open (found)": "park (found)",
-}
-"""Rows of the fleet that find a write to be there: what each does there the other does too. One of them is taken for certain: it
-stands for both, and the machine is to look the same without the other (`enumerate_fleet_untold`)."""
-
-
 def step_sets(machine: Machine | None = None, engine: Engine | None = None) -> CertainSets:
     """The sets of the step machine: one worker at a time. engine: its engine, where there is one already."""
     machine = machine or build(HARDENED)
@@ -55,7 +47,7 @@ def fleet_sets(letters: tuple[str, ...], asked: bool = False, fleet: Fleet | Non
 
     def alike(edge: Edge) -> Edge:
         (row,) = row_edges(machine, engine.packing, [edge])
-        return stand_for.setdefault(row._replace(row=AS_ONE.get(row.row, row.row)), edge)
+        return stand_for.setdefault(row, edge)
 
     compared = [*durable, *WORLD, *(f"{x}.request" for x in letters)]
     return CertainSets(machine, compared, engine, alike)

@@ -16,8 +16,9 @@ from ..model.fleet import Fleet
 from ..model.fleet_build import build_fleet
 from ..model.fleet_rows import ORDER, WORKERS
 from ..model.fleet_shape import STEP_SHAPE
-from ..model.machine import Machine, Rule
-from ..model.step import build
+from ..model.machine import Actor, Machine, Rule
+from ..model.policy import Policy
+from ..model.step import UNCONFIRMED, UNHEARD, build
 from ..scenarios.fleet_policies import STEP_ALONE, only
 from . import fleet_search
 from .enumerate_ops import actor_of
@@ -26,8 +27,13 @@ from .explore import Packing, Space
 from .fleet_search import search
 
 CLAIMS: Final = 2
-OTHERS: Final = ("elsewhere", "hears", "compensation was requested", "world: recognises the key, of a partial")
-"""How rows begin of other steps, of what clients say, of a wish to have it undone, of a tool that fails after its effect."""
+OTHERS: Final = (
+    "elsewhere", "hears", UNHEARD, UNCONFIRMED, "compensation was requested", "world: recognises the key, of a partial"
+)  # fmt: skip
+"""How rows begin of other steps, of what clients say, of a verifier, of a wish to have it undone, of a tool that fails after its
+effect."""
+ANYWHERE: Final = replace(STEP_ALONE, name="step alone, crashes anywhere", crashes="anywhere")
+"""The step alone, whose worker may be gone where it only decides, too."""
 
 
 NUMBERED: Final = re.compile(r"( \[[^]]*\])?(, \d)?$")
@@ -42,16 +48,17 @@ class RowEdge(NamedTuple):
     reads: tuple[tuple[str, str], ...]
 
 
-def cased(config: dict[str, str]) -> Fleet:
-    """The fleet of the cases of one kind of tool."""
-    machine = build(STEP_ALONE)
-    rules = tuple(rule for rule in machine.rules if not rule.name.startswith(OTHERS))
+def cased(config: dict[str, str], policy: Policy = STEP_ALONE) -> Fleet:
+    """The fleet of the cases of one kind of tool. policy: of the step; under `ANYWHERE` all its crashes are in it."""
+    machine = build(policy)
+    anywhere = {rule.name for rule in machine.rules if policy is ANYWHERE and rule.actor is Actor.CRASH}
+    rules = tuple(rule for rule in machine.rules if rule.name in anywhere or not rule.name.startswith(OTHERS))
     return only(build_fleet(replace(machine, rules=rules), STEP_SHAPE), config)
 
 
-def within(config: dict[str, str], attempts: int) -> Space:
+def within(config: dict[str, str], attempts: int, policy: Policy = STEP_ALONE) -> Space:
     """Every state of it that two workers come to within the bounds of the cases, under a plan of so many attempts."""
-    return search(cased(config), WORKERS, claims=CLAIMS, attempts=attempts)
+    return search(cased(config, policy), WORKERS, claims=CLAIMS, attempts=attempts)
 
 
 def row_of(rule: Rule) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""The converse of two workers as evidence: the cases that are gone through for it beside the interleavings', and what is left.
+"""The converse of two workers as evidence: the cases that are gone through for it beside the interleavings'.
 
 One after the other, each of which may be gone before the next one comes (`-turns`); a plan of one attempt; and behind a schedule
 by which the first worker is overtaken, where it is a word of its own that a worker is gone (`overtaken-`).
@@ -10,14 +10,13 @@ signal, which a client sends at any time (`-signal`); somebody wants the effect 
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ..scenarios.fleet_policies import TOOL
-from ..scenarios.untaken import untaken
-from .converse import Taken, judged, row_in_words, unless_told
+from ..model.policy import Policy
+from ..scenarios.fleet_policies import STEP_ALONE, TOOL
+from .converse import Taken, judged, row_in_words
 from .enumerate_case import BEGUN, SENT, WideCase, said
 from .enumerate_certain import CertainSets
 from .enumerate_cover import reachable
 from .enumerate_fleet import RowEdge, row_edges, within
-from .enumerate_fleet_untold import untold
 from .evidence import Item
 from .explore import Space
 from .interleave_case import Bounds, Case
@@ -126,9 +125,9 @@ ATTEMPTS: Final = (1, 2)
 """How many the plans of the cases have."""
 
 
-def fleets() -> list[Space]:
+def fleets(policy: Policy = STEP_ALONE) -> list[Space]:
     """The fleets of two workers within the cases' bounds, each of one kind of tool and one plan, searched."""
-    return [within(config, attempts) for config in TOOLS for attempts in ATTEMPTS]
+    return [within(config, attempts, policy) for config in TOOLS for attempts in ATTEMPTS]
 
 
 def fleet_edges(spaces: Iterable[Space]) -> set[RowEdge]:
@@ -137,14 +136,13 @@ def fleet_edges(spaces: Iterable[Space]) -> set[RowEdge]:
 
 
 def fleet_converse(sets: CertainSets, spaces: Sequence[Space]) -> Item:
-    """Whether the code takes every edge of some fleets for certain, but the pinned ones, which nobody can tell: that is shown."""
+    """Whether the code takes every edge of some fleets for certain."""
     edges = fleet_edges(spaces)
     certain, perhaps = (
         row_edges(sets.machine, sets.packing, each) & edges for each in (sets.certain.taken, sets.taken)
     )
     told = Taken(*({row_in_words(edge) for edge in each} for each in (edges, certain, perhaps)))
-    item = judged(
+    return judged(
         "two workers that run the shipped code take", "their fleet, within two claims and two attempts of one step,",
-        told, untaken("fleet"), "crashwindow conform --workers 2",
+        told, "crashwindow conform --workers 2",
     )  # fmt: skip
-    return unless_told(item, lambda: untold(spaces, edges - certain))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..model.machine import Actor, Rule
-from .conform_follow import LOST, PLACE, UNVERIFIED, decides
+from .conform_follow import LOST, PLACE, UNVERIFIED
 
 HEARS: Final = "elsewhere: in doubt"
 """What a cancel waits for: it is not seen when."""
@@ -62,4 +62,4 @@ def fitness(op: str) -> Callable[[Rule, str], bool]:
             return lambda rule, name: rule.actor is Actor.CLOCK
         case _:
             silent = (UNVERIFIED, HEARS) if kind == "unverified" else (HEARS,)
-            return lambda rule, name: name.startswith(silent) or (decides(rule) and not name.startswith(REFUSED))
+            return lambda rule, name: name.startswith(silent) or (rule.decides and not name.startswith(REFUSED))

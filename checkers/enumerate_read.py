@@ -222,8 +222,10 @@ class Reader:
         return (done, *STRAYED) if strayed and boundary in ("append_started", RECORD) else (done,)
 
     def _refused(self, command: Command | None) -> tuple[str, ...]:
-        """A store has refused a command: of several workers' it is told which store it was."""
-        return ("crash",) if not self.named or command is None else (refusal(command),)
+        """A store has refused a command: of several workers' it is told which store it was, but for one of another step: to this
+        step its worker is gone.
+        """
+        return ("crash",) if not self.named or command is None or whose(command) == "other" else (refusal(command),)
 
     def _end(self, state: State) -> str:
         """Where the only worker is."""
@@ -240,7 +242,7 @@ class Reader:
         if kind == "undo":
             return "at:compensate"
         if kind == "other" or isinstance(turn.command, Pause | Renew):
-            return "any"
+            return "past"
         boundary = turn.command.boundary
         return f"next:{'execute' if boundary == RECORD else boundary}"
 

@@ -16,7 +16,7 @@ from .enumerate import Graph, Product
 from .enumerate_case import OTHER, WideCase
 from .enumerate_floor import WideFloor
 from .enumerate_inputs import RECORD
-from .enumerate_read import Letters, Reader, Seen
+from .enumerate_read import UNSEEN, Letters, Reader, Seen
 from .enumerate_records import whose
 from .enumerate_sets import Reading, Sets
 from .explore import Engine
@@ -87,7 +87,8 @@ class RecordedReader(Reader):
             return ("stay",) if fault or then is None or then.command is None else ("do:claim",)
         conflict = then is not None and then.answer is not None and isinstance(then.answer.error, VersionConflict)
         begun = before is not None and self._begun(before)
-        speaks = command is not None and not conflict and fault not in ("error", *UNANSWERED) and self._speaks(command)
+        performed = boundary not in UNSEEN and fault not in ("error", *UNANSWERED) and not conflict
+        speaks = command is not None and performed and self._speaks(command)
         ops = self._done(boundary, fault, changed, begun) if speaks else ()
         gone = not idle and boundary != "append_completed" and (then is None or then.command is None)
         return (*ops, "crash") if gone else ops or ("stay",)

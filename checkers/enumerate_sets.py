@@ -2,8 +2,7 @@
 
 A reading says what one step of the code was: the kinds of rules that it can have been (`ops`), and where the code is afterwards
 (`end`): at which command, waiting for a reply, gone. What stores and world hold is packed and compared after it. The states of
-a set are at the place of the command that comes next, decisions taken; those passed on the way there are its `chain`, where a
-crash strikes as well, since nobody can tell at which of them a process was gone. An empty set is a disagreement.
+a set are at the place of the command that comes next, decisions taken. An empty set is a disagreement.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,18 +32,8 @@ class Reading(NamedTuple):
     who: str = ""
 
 
-class Members(NamedTuple):
-    """A set of states: where the code can be, and what it passed since the last thing that was seen."""
-
-    core: frozenset[int]
-    chain: frozenset[int]
-
-
-class Effect(NamedTuple):
-    """What a reading makes of a state, as XOR deltas: those to the states that it leaves, and to those passed on the way."""
-
-    core: tuple[int, ...] = ()
-    chain: tuple[int, ...] = ()
+States = frozenset[int]
+"""A set: the states at which the code can be."""
 
 
 class Narrow(NamedTuple):
@@ -62,12 +51,12 @@ class Sets:
         self.machine, self.engine = machine, engine or Engine(machine)
         self.packing = self.engine.packing
         self.mask = self.packing.mask(compared)
-        self.members: list[Members] = []
+        self.members: list[States] = []
         self.taken: set[Edge] = set()
         self._actors = [actor_of(rule) for rule in machine.rules]
-        self._numbers: dict[Members, int] = {}
+        self._numbers: dict[States, int] = {}
         self._moves: dict[tuple[int, Reading, int], int | None] = {}
-        self._effects: dict[tuple[Reading, int, int], Effect] = {}
+        self._effects: dict[tuple[Reading, int, int], tuple[int, ...]] = {}
         self._touches: dict[Reading, int] = {}
         self._fits: dict[tuple[str, str], frozenset[int]] = {}
         self._kinds: dict[str, list[int]] = {}
@@ -82,8 +71,7 @@ class Sets:
         """The set of the initial states under a tool's contract."""
         views = ((self.machine.view(state), state) for state in self.machine.initial_states())
         fitting = [s for view, s in views if all(view[name] == value for name, value in declared.items())]
-        states = frozenset(map(self.packing.pack, fitting))
-        return self._number(Members(states, states))
+        return self._number(frozenset(map(self.packing.pack, fitting)))
 
     def code(self, fields: Mapping[str, str]) -> int:
         """Some fields, packed."""
@@ -100,43 +88,40 @@ class Sets:
         if reading.ops[0].startswith("lost:"):
             reading = self._heard(number, reading)
         touched = self._touches.get(reading) or self._touched(reading)
-        core, chain = set[int](), set[int]()
-        for state in self._begin(number, reading):
+        found = set[int]()
+        for state in self.members[number]:
             if code < 0 or (state ^ code) & self.mask & ~touched:
                 continue  # what the reading leaves alone is not what is there
             key = (reading, state & touched, code & touched)
             if key not in self._effects:
                 self._effects[key] = self._effect(reading, state, code)
-            effect = self._effects[key]
-            core.update(state ^ delta for delta in effect.core)
-            chain.update(state ^ delta for delta in effect.chain)
-        return self._number(Members(frozenset(core), frozenset(chain))) if core else None
-
-    def _begin(self, number: int, reading: Reading) -> frozenset[int]:
-        """Where a reading starts: a crash strikes at what was passed, too."""
-        members = self.members[number]
-        return members.chain if reading.ops[0].startswith("crash") else members.core
+            found.update(state ^ delta for delta in self._effects[key])
+        return self._number(frozenset(found)) if found else None
 
     def _heard(self, number: int, reading: Reading) -> Reading:
         """The reading; an answer that no state of the set can lose changed nothing."""
         op = reading.ops[0]
-        if op.startswith("lost:") and not self._of(op, reading.who, self._reached(self.members[number].core, reading)):
+        if op.startswith("lost:") and not self._of(op, reading.who, self._reached(self.members[number], reading)):
             return reading._replace(ops=("stay", *reading.ops[1:]))
         return reading
 
     def _touched(self, reading: Reading) -> int:
         """The mask of all that a reading depends on or changes: it does the same to states that are equal there."""
         if reading not in self._touches:
-            kind, _, place = reading.end.partition(":")
-            names = [f"{reading.who}.at" if reading.who else "at"] if kind == "at" else []
+            end, _, place = reading.end.partition(":")
+            names = [f"{reading.who}.at" if reading.who else "at"] if end == "at" else []
             mask = self.packing.mask(names)
             silent = "unverified" if reading.unverified else "decides"
-            for op in (*reading.ops, silent, *([f"at:{place}", TURNED_AWAY] if kind == "next" else [])):
-                mask |= self._only(*worker_of(op, reading.who)).mask
+            for op in (*reading.ops, silent, *([f"at:{place}", TURNED_AWAY] if end == "next" else [])):
+                kind, who = worker_of(op, reading.who)
+                mask |= self._only(kind, who).mask
+                if kind == "crash":
+                    mask |= self._only(silent, who).mask
             self._touches[reading] = mask
         return self._touches[reading]
 
-    def _effect(self, reading: Reading, state: int, code: int) -> Effect:
+    def _effect(self, reading: Reading, state: int, code: int) -> tuple[int, ...]:
+        """What a reading makes of a state, as XOR deltas."""
         layers: list[list[tuple[int, int, int]]] = []
         states = {state}
         for place, op in enumerate(reading.ops):
@@ -145,23 +130,22 @@ class Sets:
             states = {after for _, _, after in steps}
         states = {after for after in states if after & self.mask == code}
         decided = [] if reading.end == "any" else self._closure(states, reading)
-        core = {after for after in {*states, *(step[2] for step in decided)} if self._ends(after, reading)}
-        chain = self._back([*layers, decided], core) if core else core
-        return Effect(tuple(state ^ after for after in core), tuple(state ^ passed for passed in chain))
+        found = {after for after in {*states, *(step[2] for step in decided)} if self._ends(after, reading)}
+        if found:
+            self._back([*layers, decided], found)
+        return tuple(state ^ after for after in found)
 
-    def _back(self, layers: list[list[tuple[int, int, int]]], core: set[int]) -> set[int]:
-        """What led to the states of a set: the decisions' states; and its edges are taken."""
-        chain, grown = set(core), True
+    def _back(self, layers: list[list[tuple[int, int, int]]], found: set[int]) -> None:
+        """The edges are taken of what led to some states."""
+        alive, grown = set(found), True
         while grown:
-            fresh = {before for before, _, after in layers[-1] if after in chain} - chain
-            chain |= fresh
+            fresh = {before for before, _, after in layers[-1] if after in alive} - alive
+            alive |= fresh
             grown = bool(fresh)
-        alive = chain
+        self._take(layers[-1], alive)
         for layer in layers[:-1][::-1]:
             self._take(layer, alive)
             alive = {before for before, _, after in layer if after in alive}
-        self._take(layers[-1], chain)
-        return chain
 
     def _take(self, steps: list[tuple[int, int, int]], alive: set[int]) -> None:
         single = self.engine.single
@@ -169,7 +153,7 @@ class Sets:
             (index, before & single[index][0]) for before, index, after in steps if index >= 0 and after in alive
         )
 
-    def _number(self, members: Members) -> int:
+    def _number(self, members: States) -> int:
         if members not in self._numbers:
             self._numbers[members] = len(self.members)
             self.members.append(members)
@@ -184,8 +168,15 @@ class Sets:
             return [(state, -1, state) for state in states]
         if op in ("gone", "time"):
             return [*((state, -1, state) for state in states), *self._of(op, who, states)]
-        # A first crash begins where it can strike.
-        return self._of(op, who, states if first and op == "crash" else self._reached(states, reading))
+        if first and op == "crash":
+            return [step for state in states for step in self._of(op, who, self.struck(state, reading, who))]
+        return self._of(op, who, self._reached(states, reading))
+
+    def struck(self, state: int, reading: Reading, who: str) -> Iterable[int]:
+        """Where a crash strikes: where the worker is; where it only decides there, before what it may decide on."""
+        if self._of("crash", who, [state]):
+            return [state]
+        return self._reached([state], reading._replace(who=who))
 
     def _reached(self, states: Iterable[int], reading: Reading) -> set[int]:
         return {*states, *(after for _, _, after in self._closure(states, reading))}
@@ -261,7 +252,7 @@ class Sets:
     def difference(self, number: int, reading: Reading, real: Mapping[str, str]) -> str:
         """How what is there differs from the nearest state that the reading leads to; where it leads nowhere, from before."""
         reading = self._heard(number, reading)
-        states = set(self._begin(number, reading))
+        states = set(self.members[number])
         for place, op in enumerate(reading.ops):
             reached = {after for _, _, after in self._taken(op, reading, states, place == 0)}
             if not reached:
@@ -275,7 +266,7 @@ class Sets:
 
     def possible(self, number: int, reading: Reading) -> list[str]:
         """What the model could have done instead, by name."""
-        reached = self._reached(set(self.members[number].core), reading)
+        reached = self._reached(self.members[number], reading)
         rules = self.machine.rules
         names = {rules[index].name for state in reached for _, index in self.engine.steps(state)}
         return sorted(name for name in names if LOST not in name)

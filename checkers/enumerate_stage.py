@@ -1,17 +1,16 @@
 """The stage of `crashwindow verify` that enumerates the shipped core beside the model: refinement, its converse, planted bugs."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
 from ..model.machine import Machine
 from ..model.policy import HARDENED
 from ..model.surroundings import build_around
-from ..scenarios.untaken import untaken
 from .conform_follow import Disagreement, Model
-from .converse import all_in_words, judged, unless_told
-from .edge_untold import untold
+from .converse import all_in_words, judged
+from .crash_anywhere import of_one, of_two
 from .enumerate import Enumeration, Product
 from .enumerate_case import ALONE, AROUND, GATES, SAMPLED, WIDE, WideCase
 from .enumerate_certain import CertainSets
@@ -32,7 +31,6 @@ from .interleave_mutants import MUTANTS, SHIPPED, Mutant
 from .search import complete
 from .stores_held import stores_held
 from .verify import Context, Found, Stage
-from .walk_gaps import lacking, left_out
 
 COMMAND: Final = "crashwindow conform"
 CONVERSE: Final = {1: "the step machine", 2: "the fleet of two"}
@@ -51,144 +49,144 @@ SMALL: Final = WideCase("small", Bounds(workers=1, claims=2, expiries=1), "fail"
 """In which a canary of the converse shows at once."""
 QUICK: Final = ("park-1", "cancel-1", "warned", "fail-2")
 COUNTS: Final[dict[str, tuple[int, int, int]]] = {
-    "park-1": (6322, 9766, 7002),
-    "fail-1": (13175, 25263, 15658),
-    "query-quiet-1": (24758, 37514, 28416),
-    "reexecute-1": (10074, 17460, 11553),
-    "cancel-1": (372, 498, 397),
-    "lease-soon-1": (33336, 76835, 44079),
-    "park-soon-1": (9901, 15409, 11227),
-    "query-soon-1": (28773, 45437, 34177),
-    "warned": (2235, 7849, 2418),
-    "modes": (8498, 48428, 10307),
-    "whole": (8510, 51374, 10414),
-    "asked": (8731, 52912, 10747),
-    "harmless": (8245, 50273, 10061),
-    "quiet": (7096, 40526, 8259),
-    "fenced": (6642, 38072, 7433),
-    "again": (8863, 56773, 11521),
-    "spent": (9224, 41182, 10011),
-    "spent-3": (4051, 10858, 4841),
-    "spent-4": (6226, 17395, 7437),
-    "refused": (3549, 14520, 3801),
-    "told": (6502, 41018, 6678),
-    "told-for-good": (2812, 17386, 2913),
-    "retold": (227, 1314, 231),
-    "half-undone": (242, 1389, 259),
-    "half-undone-unsure": (96, 556, 103),
-    "failed": (3235, 18978, 3665),
-    "repeatable": (8659, 50457, 10073),
-    "before-tool": (5826, 20407, 7578),
-    "before-fails": (3904, 13397, 5050),
-    "before-wait": (3788, 12905, 4855),
-    "after-tool": (7536, 30184, 10202),
-    "after-fails": (7963, 31438, 10666),
-    "after-told": (112, 387, 141),
-    "after-wait": (7560, 32859, 11094),
-    "hears": (8133, 34553, 10342),
-    "pauses": (1339, 2624, 1629),
-    "rests": (1224, 2688, 1480),
-    "for-good": (897, 1848, 1149),
-    "inputs": (1050, 1797, 1334),
-    "inputs-lost": (871, 2177, 902),
-    "strays": (1402, 2731, 1772),
-    "before-llm": (2121, 4254, 2477),
-    "after-llm": (1621, 2683, 1962),
-    "behind": (1051, 2474, 1305),
-    "queried": (1210, 1984, 1670),
-    "doubted": (1456, 3014, 1952),
-    "approved": (1862, 3778, 2313),
-    "gate-approval": (908, 2184, 997),
-    "gate-signal": (438, 1066, 456),
-    "owed": (488, 1836, 490),
-    "owed-fails": (279, 1024, 281),
-    "outlived": (5217, 18238, 5771),
-    "both-undone": (914, 2840, 944),
-    "warned-all": (35944, 64701, 40265),
-    "modes-all": (37144, 60836, 43423),
-    "quiet-all": (150813, 241494, 177358),
-    "fenced-all": (40466, 88659, 50325),
-    "spent-3-all": (39870, 82952, 46003),
-    "spent-4-all": (161536, 409830, 186810),
-    "refused-all": (65378, 128634, 73705),
-    "told-for-good-all": (1914, 3095, 2051),
-    "retold-all": (1935, 2918, 2013),
-    "failed-all": (7692, 14670, 10213),
-    "repeatable-all": (52859, 84151, 59200),
-    "before-tool-all": (47686, 66865, 55094),
-    "before-fails-all": (8598, 14501, 11401),
-    "before-wait-all": (12367, 21993, 14771),
-    "queried-all": (7427, 11187, 11263),
-    "doubted-all": (13066, 19893, 18585),
-    "pauses-all": (9230, 16401, 11850),
-    "rests-all": (46378, 76697, 51795),
-    "for-good-all": (13117, 21319, 15065),
-    "inputs-all": (7017, 10570, 9052),
-    "inputs-lost-all": (9550, 15088, 11263),
-    "strays-all": (23268, 37089, 26870),
-    "before-llm-all": (84568, 144644, 100373),
-    "after-llm-all": (10381, 17676, 14136),
-    "approved-all": (21345, 42685, 27304),
-    "behind-all": (55862, 83215, 62469),
-    "after-told-all": (1496, 2046, 1728),
-    "gate-approval-all": (17322, 30849, 17947),
-    "gate-signal-all": (16852, 30525, 17290),
-    "fail-2": (2507, 4975, 3289),
-    "park-2": (7465, 12703, 8745),
-    "query-fence-2": (11078, 24597, 15738),
-    "reexecute-2": (12895, 24512, 15970),
-    "query-quiet-2": (32806, 60461, 41564),
-    "fail-2-cancel": (12810, 26887, 17004),
-    "fail-2-faults": (27167, 62156, 35969),
-    "park-2-cancel": (42805, 76960, 50822),
-    "query-fence-2-cancel": (63864, 146994, 90551),
-    "reexecute-2-cancel": (97303, 195030, 122633),
-    "query-quiet-2-cancel": (206581, 398182, 267215),
-    "park-2-faults": (66116, 128781, 90547),
-    "query-fence-2-faults": (120589, 292322, 162443),
-    "query-quiet-2-faults": (322734, 649129, 451985),
-    "reexecute-2-faults": (118589, 253743, 163698),
-    "park-2-signal": (119405, 204533, 137416),
-    "fail-2-signal": (31611, 66092, 41545),
-    "query-fence-2-signal": (212373, 543762, 305402),
-    "query-quiet-2-signal": (588427, 1073957, 742476),
-    "reexecute-2-signal": (215694, 428414, 263632),
-    "park-2-signal-before": (17702, 35731, 20940),
-    "park-signal-cancel": (5425, 7648, 5891),
-    "park-2-undo": (8223, 19787, 9769),
-    "fail-2-undo": (7114, 17352, 8559),
-    "query-fence-2-undo": (7782, 21265, 10376),
-    "query-quiet-2-undo": (8081, 25073, 10960),
-    "reexecute-2-undo": (7811, 21472, 10159),
-    "partial-2-undo": (8192, 20289, 10631),
-    "harmless-2-undo": (8429, 20310, 10037),
-    "faults-2-undo": (8804, 27104, 10820),
-    "cancel-2-undo": (7706, 22207, 11001),
-    "behind-2-undo": (8189, 21209, 10765),
-    "signal-2-undo": (7170, 21397, 10086),
-    "fail-turns": (10768, 19623, 13148),
-    "park-turns": (28058, 49467, 32887),
-    "query-fence-turns": (46736, 87900, 54020),
-    "query-quiet-turns": (21472, 31059, 24002),
-    "reexecute-turns": (48524, 88621, 57887),
-    "fail-once": (1076, 2129, 1375),
-    "overtaken-begun": (81, 225, 112),
-    "overtaken-refused": (494, 1498, 757),
-    "overtaken-put": (211, 673, 278),
-    "overtaken-query": (1724, 6369, 2217),
-    "overtaken-happened": (274, 960, 360),
-    "overtaken-resolved": (360, 1242, 479),
-    "overtaken-barred": (3737, 11163, 5993),
-    "overtaken-quiet": (3250, 8957, 5522),
-    "overtaken-absent": (1191, 4377, 1641),
-    "overtaken-noted": (126, 431, 164),
-    "overtaken-again": (470, 1383, 678),
-    "overtaken-counted": (508, 1104, 666),
-    "overtaken-stale": (508, 1104, 666),
-    "query-fence-3": (527613, 1631034, 1059988),
-    "park-3": (503030, 1249641, 719747),
-    "reexecute-3": (756832, 2010859, 1158186),
-    "fail-3": (74023, 217842, 134608),
+    "park-1": (6322, 9766, 6725),
+    "fail-1": (13175, 25263, 15160),
+    "query-quiet-1": (24758, 37514, 27410),
+    "reexecute-1": (10074, 17460, 11040),
+    "cancel-1": (372, 498, 372),
+    "lease-soon-1": (33336, 76835, 39546),
+    "park-soon-1": (9901, 15409, 10849),
+    "query-soon-1": (28773, 45437, 32904),
+    "warned": (3731, 12604, 4127),
+    "modes": (8934, 50507, 10394),
+    "whole": (8712, 51900, 10213),
+    "asked": (8976, 53675, 10522),
+    "harmless": (8640, 52047, 10160),
+    "quiet": (5942, 34216, 6836),
+    "fenced": (5600, 32228, 6216),
+    "again": (8172, 52147, 10320),
+    "spent": (9080, 40528, 9793),
+    "spent-3": (3237, 8712, 3576),
+    "spent-4": (4991, 14105, 5534),
+    "refused": (3136, 12819, 3347),
+    "told": (5910, 36984, 5967),
+    "told-for-good": (2512, 15345, 2569),
+    "retold": (206, 1173, 206),
+    "half-undone": (216, 1243, 223),
+    "half-undone-unsure": (85, 490, 88),
+    "failed": (2834, 16494, 3146),
+    "repeatable": (8807, 50343, 10025),
+    "before-tool": (4111, 14542, 4517),
+    "before-fails": (2875, 9833, 3263),
+    "before-wait": (2798, 9501, 3161),
+    "after-tool": (8671, 35196, 10406),
+    "after-fails": (8439, 33474, 10214),
+    "after-told": (88, 312, 107),
+    "after-wait": (8491, 37440, 10413),
+    "hears": (8026, 33319, 9012),
+    "pauses": (1571, 3254, 2087),
+    "rests": (1846, 4035, 2141),
+    "for-good": (1213, 2595, 1503),
+    "inputs": (1156, 2149, 1610),
+    "inputs-lost": (944, 2516, 1189),
+    "strays": (1761, 3640, 2297),
+    "before-llm": (3364, 7133, 4078),
+    "after-llm": (1939, 3500, 2629),
+    "behind": (1403, 3349, 1885),
+    "queried": (1198, 2114, 1766),
+    "doubted": (1582, 3292, 2245),
+    "approved": (2522, 5723, 3259),
+    "gate-approval": (1286, 3027, 1404),
+    "gate-signal": (661, 1625, 698),
+    "owed": (469, 1783, 469),
+    "owed-fails": (230, 839, 230),
+    "outlived": (7762, 27076, 9045),
+    "both-undone": (820, 2543, 820),
+    "warned-all": (35944, 64701, 39355),
+    "modes-all": (37144, 60836, 41096),
+    "quiet-all": (150813, 241494, 169412),
+    "fenced-all": (40466, 88659, 46650),
+    "spent-3-all": (39870, 82952, 43256),
+    "spent-4-all": (161536, 409830, 172180),
+    "refused-all": (65378, 128634, 71047),
+    "told-for-good-all": (1914, 3095, 1963),
+    "retold-all": (1935, 2918, 1957),
+    "failed-all": (7692, 14670, 9622),
+    "repeatable-all": (52859, 84151, 56401),
+    "before-tool-all": (47686, 66865, 53051),
+    "before-fails-all": (8598, 14501, 10832),
+    "before-wait-all": (12367, 21993, 14153),
+    "queried-all": (7427, 11187, 10857),
+    "doubted-all": (13066, 19893, 18066),
+    "pauses-all": (9230, 16401, 11234),
+    "rests-all": (46378, 76697, 49315),
+    "for-good-all": (13117, 21319, 14280),
+    "inputs-all": (7017, 10570, 8779),
+    "inputs-lost-all": (9550, 15088, 11149),
+    "strays-all": (23268, 37089, 25825),
+    "before-llm-all": (84568, 144644, 93990),
+    "after-llm-all": (10381, 17676, 13769),
+    "approved-all": (21345, 42685, 24605),
+    "behind-all": (55862, 83215, 59847),
+    "after-told-all": (1496, 2046, 1722),
+    "gate-approval-all": (17322, 30849, 17837),
+    "gate-signal-all": (16852, 30525, 17250),
+    "fail-2": (2507, 4975, 2928),
+    "park-2": (7465, 12703, 8201),
+    "query-fence-2": (11078, 24597, 13926),
+    "reexecute-2": (12895, 24512, 14930),
+    "query-quiet-2": (32806, 60461, 38919),
+    "fail-2-cancel": (12810, 26887, 15049),
+    "fail-2-faults": (27167, 62156, 33181),
+    "park-2-cancel": (42805, 76960, 47283),
+    "query-fence-2-cancel": (63864, 146994, 80507),
+    "reexecute-2-cancel": (97303, 195030, 114358),
+    "query-quiet-2-cancel": (206581, 398182, 248871),
+    "park-2-faults": (66116, 128781, 86347),
+    "query-fence-2-faults": (120589, 292322, 149581),
+    "query-quiet-2-faults": (322734, 649129, 431731),
+    "reexecute-2-faults": (118589, 253743, 155773),
+    "park-2-signal": (119405, 204533, 128886),
+    "fail-2-signal": (31611, 66092, 37217),
+    "query-fence-2-signal": (212373, 543762, 273865),
+    "query-quiet-2-signal": (588427, 1073957, 700549),
+    "reexecute-2-signal": (215694, 428414, 246370),
+    "park-2-signal-before": (17702, 35731, 19375),
+    "park-signal-cancel": (5425, 7648, 5595),
+    "park-2-undo": (8692, 22292, 10192),
+    "fail-2-undo": (8878, 23244, 10269),
+    "query-fence-2-undo": (7910, 22070, 10052),
+    "query-quiet-2-undo": (9026, 28777, 11411),
+    "reexecute-2-undo": (8645, 24616, 10696),
+    "partial-2-undo": (8375, 21597, 10486),
+    "harmless-2-undo": (8821, 22410, 10313),
+    "faults-2-undo": (7798, 25767, 10583),
+    "cancel-2-undo": (8023, 23201, 10422),
+    "behind-2-undo": (8674, 23379, 10897),
+    "signal-2-undo": (8417, 25176, 10851),
+    "fail-turns": (10768, 19623, 12874),
+    "park-turns": (28058, 49467, 32371),
+    "query-fence-turns": (46736, 87900, 51941),
+    "query-quiet-turns": (21472, 31059, 23336),
+    "reexecute-turns": (48524, 88621, 56634),
+    "fail-once": (1076, 2129, 1232),
+    "overtaken-begun": (81, 225, 100),
+    "overtaken-refused": (494, 1498, 712),
+    "overtaken-put": (211, 673, 264),
+    "overtaken-query": (1724, 6369, 2094),
+    "overtaken-happened": (274, 960, 343),
+    "overtaken-resolved": (360, 1242, 449),
+    "overtaken-barred": (3737, 11163, 5409),
+    "overtaken-quiet": (3250, 8957, 5355),
+    "overtaken-absent": (1191, 4377, 1547),
+    "overtaken-noted": (126, 431, 155),
+    "overtaken-again": (470, 1383, 635),
+    "overtaken-counted": (508, 1104, 628),
+    "overtaken-stale": (508, 1104, 628),
+    "query-fence-3": (527613, 1631034, 903427),
+    "park-3": (503030, 1249641, 639609),
+    "reexecute-3": (756832, 2010859, 1046693),
+    "fail-3": (74023, 217842, 113989),
 }
 """States, transitions, pairs of each case. An enumeration that finds others has enumerated something else."""
 CLAIMED: Final = ("P1", "P2", "P3", "P6", "P7")
@@ -276,6 +274,7 @@ def enumeration(context: Context) -> Found:
     if context.profile == "deep":
         items.append(converse(kept[1], complete(HARDENED.name, context.spaces)))
         items.append(fleet_converse(kept[2], fleets()))
+        items += [of_one(), of_two()]
     for claim in CLAIMED:
         found.add(claim, *items)
     alike = stores_held(context)
@@ -355,13 +354,8 @@ def over_sqlite(name: str, context: Context) -> Item:
 
 
 def converse(sets: CertainSets, space: Space) -> Item:
-    """Whether the code takes every edge of the step machine for certain, in a case or in a test path, but the pinned ones.
-
-    What a case takes is on every run of the machine, what a path takes on every run of the machine without the pinned ones.
-    """
-    taken = sets.certain.taken | on_paths(space.machine)
-    item = _judged("the shipped code takes", sets, reachable(space), taken, untaken("step"))
-    return unless_told(item, lambda: untold(space, left_out(space.machine, space.packing)))
+    """Whether the code takes every edge of the step machine for certain, in a case or in a test path."""
+    return _judged("the shipped code takes", sets, reachable(space), sets.certain.taken | on_paths(space.machine))
 
 
 def on_paths(machine: Machine) -> set[Edge]:
@@ -369,7 +363,7 @@ def on_paths(machine: Machine) -> set[Edge]:
     from .walk_seek import tried
     from .walks import kept
 
-    model, taken = Model(machine, lacking(machine)), set[Edge]()
+    model, taken = Model(machine), set[Edge]()
     for program in kept():
         with suppress(Disagreement):
             tried(program, model)
@@ -384,12 +378,12 @@ def converse_of(machine: Machine, row: str) -> Item:
     if run.parted:
         return _item(Verdict.ERROR, f"code and model part: {run.parted[0]}", {})
     asked = {edge for edge in sets.taken if machine.rules[edge[0]].name.startswith(row)}
-    return _judged(f"of the edges of {row!r} alone one worker takes", sets, asked, sets.certain.taken & asked, {})
+    return _judged(f"of the edges of {row!r} alone one worker takes", sets, asked, sets.certain.taken & asked)
 
 
-def _judged(who: str, sets: Sets, edges: set[Edge], taken: set[Edge], pinned: Mapping[str, str]) -> Item:
+def _judged(who: str, sets: Sets, edges: set[Edge], taken: set[Edge]) -> Item:
     found = all_in_words(sets.machine, sets.packing, edges, taken, sets.taken)
-    return judged(who, CONVERSE[1], found, pinned, f"{COMMAND} --workers 1")
+    return judged(who, CONVERSE[1], found, f"{COMMAND} --workers 1")
 
 
 def _item(verdict: Verdict, statement: str, figures: dict[str, int | float | str], command: str = COMMAND) -> Item:

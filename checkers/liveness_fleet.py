@@ -25,13 +25,14 @@ def fleet_moves(fleet: Fleet, engine: Engine, assumptions: Sequence[str], worker
     own = {f"{x}: ": x for x in workers}
     whose = [own.get(rule.name[:3], "") for rule in machine.rules]
     claims = [rule.boundary == "claim" for rule in machine.rules]
+    decides = [bool(x) and rule.name[3:] in fleet.decisions for rule, x in zip(machine.rules, whose, strict=True)]
 
     def moves(state: int) -> list[Move]:
         who, found = goes_on(state), []
         for delta, index in engine.steps(state):
             if not left[index] or (claims[index] and who and bounded):
                 continue
-            entitled = not whose[index] or (not who if claims[index] else whose[index] == who)
+            entitled = not whose[index] or decides[index] or (not who if claims[index] else whose[index] == who)
             to = reduce_to(state ^ delta) if reduce_to else state ^ delta
             found.append((to, machine.rules[index].name, bits[index] if entitled else 0))
         return found

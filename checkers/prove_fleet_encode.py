@@ -7,7 +7,7 @@ that consists of the named workers; the assumptions are therefore written out fo
 Nothing says that the named workers differ.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
@@ -109,6 +109,10 @@ class State:
         """A guard, of a worker where it speaks of one."""
         workers = {OWN: worker, LED: self.leader()}
         return conj(self.literal(n, v, workers) for n, v in literals.items())
+
+    def matches(self, literals: Guard, unless: Iterable[Guard], worker: str = ACTOR) -> str:
+        """The same, and none of those that are tried before it."""
+        return conj([self.guard(literals, worker), *(neg(self.guard(g, worker)) for g in unless)])
 
     @cached_property
     def fields(self) -> dict[str, Field]:
@@ -302,7 +306,7 @@ class After(State):
 
 def enabled(state: State, rule: FleetRule) -> str:
     """The rule may fire: its guards hold, none of those before it, and what no worker may satisfy none of the named ones does."""
-    terms = [state.guard(rule.guards), *(neg(state.guard(g)) for g in rule.unless)]
+    terms = [state.matches(rule.guards, rule.unless)]
     terms += [neg(state.guard(g, x)) for x, g in product(NAMED, rule.nobody)]
     if rule.alone:
         busy = {f"{OWN}at": state.fleet.working, stands("effects"): frozenset({"yes"})}

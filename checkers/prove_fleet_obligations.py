@@ -218,11 +218,14 @@ class Obligations:
             )
 
     def blocked(self) -> str:
-        """Somebody leads, and no row of F3 says what it means to overtake it."""
+        """Somebody leads, no row of F3 says what it means to overtake it, and it does not only decide where it goes: it is taken
+        to do that first, which no other worker and no store can keep it from."""
+        decided = (r for r in self.fleet.rules if r.name in self.fleet.decisions)
         rows = [r for r in self.fleet.rules if r.overtakes]
         led = [{n: v for n, v in r.guards.items() if n.startswith("l.") or "." not in n} for r in rows]
         busy = {f"{OWN}at": self.fleet.working, stands("effects"): frozenset({"yes"})}
-        return conj([self.state.guard(busy, LEADER), *(neg(self.state.guard(g)) for g in led)])
+        decides = (self.state.matches(r.guards, r.unless, LEADER) for r in decided)
+        return conj([self.state.guard(busy, LEADER), *(neg(self.state.guard(g)) for g in led), *map(neg, decides)])
 
     def health(self) -> Iterator[Obligation]:
         """The invariant can hold, with several workers; a run can begin; what is spoken of can occur; rows can fire."""

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ..model.machine import Actor, Rule
 from ..runtime.commands import Command, Execute, Ports, Verify
-from .conform_follow import ELSEWHERE, LOST, PLACE, Follower, Model, decides
+from .conform_follow import ELSEWHERE, LOST, PLACE, Follower, Model
 from .conform_rig import Strike
 from .conform_world import Behaviour, Directed, Seen, StepPlan, step_name
 from .walk_memory import MemoryRig
@@ -141,7 +141,7 @@ class Director(MemoryRig):
 
     def _visible(self) -> Rule | None:
         """The next rule of the plan that leaves a trace."""
-        while self.plan and decides(self.plan[0]):
+        while self.plan and self.plan[0].decides:
             self.plan.popleft()
         return self.plan[0] if self.plan else None
 

@@ -14,9 +14,8 @@ import networkx as nx
 from ..model.machine import Machine
 from ..model.policy import HARDENED
 from .conform_follow import Arc, Edge, EdgeClass, Model, Node
-from .explore import Packing, Space
+from .explore import Engine, Packing, Space
 from .quotient import QUOTIENTS, naming
-from .walk_gaps import lacking
 
 START: Final = EdgeClass(-1, 0)
 """What leads to the initial states."""
@@ -34,9 +33,14 @@ def classes(space: Space) -> set[EdgeClass]:
 
 
 def counting(machine: Machine) -> Model:
-    """A model to follow, without the edges that are left out, that counts those of the drawn quotient beside the classes."""
-    engine = lacking(machine)
+    """A model to follow that counts the edges of the drawn quotient beside the classes."""
+    engine = Engine(machine)
     return Model(machine, engine, window(machine, engine.packing))
+
+
+def arc_in_words(machine: Machine, arc: Arc) -> str:
+    """An edge of the drawn quotient: its rule, and the windows before and after."""
+    return f"{machine.rules[arc.rule].name} [{arc.source} -> {arc.target}]"
 
 
 class Quotients:

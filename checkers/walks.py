@@ -16,12 +16,10 @@ from ..model.policy import HARDENED
 from ..model.step import build
 from ..scenarios.paths import paths
 from .conform_follow import Arc, Edge, EdgeClass, Model
-from .converse import LEFT, in_words
-from .edge_untold import together
+from .converse import in_words
 from .explore import explore
 from .walk_firsts import FIRSTS
-from .walk_gaps import arc_in_words, gone, left_out, reasons
-from .walk_graph import Quotients, counting, window
+from .walk_graph import Quotients, arc_in_words, counting
 from .walk_plan import lead, settings
 from .walk_programs import Program
 from .walk_seek import Seeker, Walked, shortened, tried
@@ -36,10 +34,10 @@ SEED: Final = 7
 
 @dataclass
 class Coverage:
-    """What some paths have taken. gaps: (rule, reason) and how many classes of it nobody took; the first to be read.
+    """What some paths have taken. gaps: by rule, how many classes of it nobody took; the first to be read.
 
     elsewhere: the same of what others took; beside: by whom, how many. behind: the gaps that only other gaps lead to.
-    untaken: every class that no path takes, in words, with its reason. parted: where model and code part, each with its key.
+    untaken: every class that no path takes, in words. parted: where model and code part, each with its key.
     drawn: nodes and edges of the quotient; drawn_taken: how many of these the paths take; drawn_gaps, drawn_untaken: the others.
     edges: all that was taken; beyond: how many of these are no edges of the graph.
     """
@@ -54,13 +52,13 @@ class Coverage:
     behind: int = 0
     drawn: tuple[int, int] = (0, 0)
     drawn_taken: int = 0
-    gaps: dict[tuple[str, str], int] = field(default_factory=dict)
-    elsewhere: dict[tuple[str, str], int] = field(default_factory=dict)
+    gaps: dict[str, int] = field(default_factory=dict)
+    elsewhere: dict[str, int] = field(default_factory=dict)
     beside: dict[str, int] = field(default_factory=dict)
     parted: list[str] = field(default_factory=list)
-    untaken: dict[str, str] = field(default_factory=dict)
-    drawn_gaps: dict[tuple[str, str], int] = field(default_factory=dict)
-    drawn_untaken: dict[str, str] = field(default_factory=dict)
+    untaken: tuple[str, ...] = ()
+    drawn_gaps: dict[str, int] = field(default_factory=dict)
+    drawn_untaken: tuple[str, ...] = ()
     edges: frozenset[Edge] = frozenset()
     beyond: int = 0
 
@@ -95,13 +93,11 @@ def cover(
     beside: Mapping[str, Collection[EdgeClass]] | None = None,
     tell: Callable[[str], None] = lambda words: None,
 ) -> Coverage:
-    """Run paths, and say what no path takes, and why. beside: what others took of the same machine, by their names."""
+    """Run paths, and say what no path takes. beside: what others took of the same machine, by their names."""
     space = explore(build(HARDENED))
-    node, quotients = window(space.machine, space.packing), Quotients(space)
-    model = counting(space.machine)
+    quotients, model = Quotients(space), counting(space.machine)
     parted = perform(programs, model, tell)
     every, taken = quotients.edges, model.edges_taken & quotients.edges
-    why = reasons(space, every - taken, node)
     drawn, gaps = apart(every - taken)
     by_nobody = gaps.difference(*(beside or {}).values())
     rules = space.machine.rules
@@ -116,13 +112,13 @@ def cover(
         behind=sum(not quotients.next_to(taken, edge) for edge in gaps),
         drawn=(quotients.drawn.number_of_nodes(), quotients.drawn.number_of_edges()),
         drawn_taken=len(apart(taken)[0]),
-        gaps=counted(rules, why, by_nobody),
-        elsewhere=counted(rules, why, gaps - by_nobody),
+        gaps=counted(rules, by_nobody),
+        elsewhere=counted(rules, gaps - by_nobody),
         beside={name: len(gaps.intersection(found)) for name, found in (beside or {}).items()},
         parted=parted,
-        untaken={in_words(space.machine, space.packing, (edge.rule, edge.seen)): why[edge] for edge in gaps},
-        drawn_gaps=counted(rules, why, drawn),
-        drawn_untaken={arc_in_words(space.machine, arc): why[arc] for arc in drawn},
+        untaken=tuple(sorted(in_words(space.machine, space.packing, (edge.rule, edge.seen)) for edge in gaps)),
+        drawn_gaps=counted(rules, drawn),
+        drawn_untaken=tuple(sorted(arc_in_words(space.machine, arc) for arc in drawn)),
         edges=frozenset(model.edges_taken),
         beyond=len(model.edges_taken - every),
     )
@@ -139,10 +135,9 @@ def apart(edges: Iterable[Edge]) -> tuple[set[Arc], set[EdgeClass]]:
     return arcs, classes
 
 
-def counted(rules: Sequence[Rule], why: Mapping[Edge, str], gaps: Collection[Edge]) -> dict[tuple[str, str], int]:
-    """Gaps by rule and reason: first those without one."""
-    found = Counter((rules[edge.rule].name, why[edge]) for edge in gaps)
-    return dict(sorted(found.items(), key=lambda each: (each[0][1] != LEFT, each[0])))
+def counted(rules: Sequence[Rule], gaps: Iterable[Edge]) -> dict[str, int]:
+    """Gaps by rule."""
+    return dict(sorted(Counter(rules[edge.rule].name for edge in gaps).items()))
 
 
 def plan(tell: Callable[[str], None] = lambda words: None) -> list[Program]:
@@ -151,11 +146,8 @@ def plan(tell: Callable[[str], None] = lambda words: None) -> list[Program]:
     What is kept serves as a beginning. Raises Disagreement where model and code part on the way.
     """
     space = explore(build(HARDENED))
-    node, quotients = window(space.machine, space.packing), Quotients(space)
-    model = counting(space.machine)
-    without = left_out(space.machine, space.packing)
-    wanted = quotients.edges - without - gone(space, apart(quotients.edges)[0], node)
-    seeker = Seeker(model, quotients, wanted, [tried(program, model) for program in kept()])
+    quotients, model = Quotients(space), counting(space.machine)
+    seeker = Seeker(model, quotients, quotients.edges, [tried(program, model) for program in kept()])
     for setting in settings():
         blocked: set[Edge] = set()
         while (found := lead(model, setting, seeker.left, blocked)) is not None:
@@ -165,8 +157,6 @@ def plan(tell: Callable[[str], None] = lambda words: None) -> list[Program]:
         tell(f"sweep {number} of {len(FIRSTS)}, {len(seeker.left)} edges left")
         seeker.note(begun := tried(first, model))
         seeker.sweep(begun)
-    tell(f"{len(seeker.left)} edges left: of which can nobody tell?")
-    seeker.left -= together(space, seeker.left, without, node)
     seeker.seek(VARIATIONS, SEED, tell)
     return few(seeker.found, model)
 

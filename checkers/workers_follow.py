@@ -202,5 +202,5 @@ def _place(then: Command | None, job: Job, name: str) -> str:
     if isinstance(then, Claim | None):
         return "at:idle"
     if isinstance(then, Pause | Renew) or not about(then, job, name):
-        return "any"
+        return "past"
     return f"next:{then.boundary}"

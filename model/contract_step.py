@@ -37,6 +37,8 @@ the step's records stay; or its compensation has begun."""
 CLOSED: Final = InterfaceStep("contract: closed before it began", ("none",), ("none",), "no_effect", "none")
 """The contract's own: once it is unknown, a step that never began is closed, by a person or by an executor that finds it so, and
 nothing begins it any more."""
+ENDS_BY_ITS_EXECUTOR: Final = {"C-AHEAD", "C-DENY", "C-RESUME", "C-UNKNOWN"}
+"""With these rules nobody else ends a contract while it is executed: a person's word is for one whose step is at rest."""
 INTERFACE: Final = (*STEPS, UNDONE, TOLD, CLOSED)
 """Everything that may become of a step in the eyes of who sees it from outside; whatever else it does leaves both as they are."""
 
@@ -87,7 +89,10 @@ def _execute(rows: Rows) -> None:
               writes="executor:idle", source="S3")  # fmt: skip
     rows.move("not permitted", Actor.WORKER, "tool:running:reject:tool_node", sees=at_work, writes="executor:idle",
               key="rejected", source="S3")  # fmt: skip
-    rows.row("executor: finds it ended", Actor.WORKER, sees=f"tool:{ENDED} executor:working", writes="executor:idle")
+    if not rows.on >= ENDS_BY_ITS_EXECUTOR:
+        rows.row(
+            "executor: finds it ended", Actor.WORKER, sees=f"tool:{ENDED} executor:working", writes="executor:idle"
+        )
     if "C-ORPHAN" in rows.on:
         rows.row("recover", Actor.WORKER, sees="tool:running|unknown executor:idle", writes="executor:working",
                  source="C-ORPHAN")  # fmt: skip
@@ -152,7 +157,7 @@ def _outcome(rows: Rows) -> None:
 def _doubt(rows: Rows) -> None:
     """A person's word on an unknown effect, once the step's own records are at rest; it closes the step as well, so that nothing
     begins or ends it afterwards. Before that nobody needs to say: an executor brings the step to rest."""
-    rows.move("person: it happened", Actor.PERSON, "tool:unknown:happened:graph_runner", sees="step:unknown",
+    rows.move("person: it happened", Actor.PERSON, "tool:unknown:happened:graph_runner", sees="step:unknown executor:idle",
               meets="deed:done", writes="step:ok", key="completed", source="C-UNKNOWN; assumption A-PERSON")  # fmt: skip
     rows.move("person: it did not happen", Actor.PERSON, "tool:unknown:did_not_happen:graph_runner",
               sees="step:unknown executor:idle", meets="deed:none", writes="step:no_effect", key="resolved",

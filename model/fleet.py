@@ -124,6 +124,11 @@ class Fleet:
         """The policy's name: a policy belongs to one machine."""
         return self.policy.name
 
+    @cached_property
+    def decisions(self) -> frozenset[str]:
+        """The rows by which a worker only decides where it goes: no other worker and no store can keep it from that."""
+        return frozenset(rule.name for rule in self.machine.rules if rule.decides)
+
     @property
     def working(self) -> frozenset[str]:
         """The places of a worker that has read all stores."""

@@ -105,7 +105,7 @@ def _local(terms: Terms, rule: Rule) -> Iterator[FleetRule]:
 
 
 def _crash(terms: Terms, rule: Rule) -> Iterator[FleetRule]:
-    """A crash of any worker, anywhere; what a request of it was stays on the wire."""
+    """A crash of any worker, where its row has one; what a request of it was stays on the wire."""
     guards = terms.struck(rule, OWN)
     writes = {f"{OWN}{n}" if n in terms.personal else n: v for n, v in rule.writes.items()}
     late = writes.get(terms.shape.late) == "+1"
@@ -115,7 +115,10 @@ def _crash(terms: Terms, rule: Rule) -> Iterator[FleetRule]:
     else:
         yield terms.row(rule, {**kept, stands("effects"): frozenset({"yes"})}, writes)
         less = {n: v for n, v in writes.items() if n not in terms.ghosts(rule)}
-        yield terms.row(rule, {**kept, stands("effects"): frozenset({"no"})}, less, f"{rule.name} (overtaken)")
+        own = {
+            n: v for n, v in kept.items() if n.startswith(OWN)
+        }  # what others have recorded since excuses nothing either
+        yield terms.row(rule, {**own, stands("effects"): frozenset({"no"})}, less, f"{rule.name} (overtaken)")
     if late:
         less = {n: v for n, v in writes.items() if n != terms.shape.late and n not in terms.ghosts(rule)}
         yield terms.row(rule, {**guards, f"{OWN}barred": frozenset({"yes"})}, less, f"{rule.name} (barred)")

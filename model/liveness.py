@@ -72,7 +72,7 @@ FAIR: Final = (
 )  # fmt: skip
 """Who takes a step, if one could be taken all the time. A rule is the first row's that covers it, or nobody's. Of a fleet the
 worker is the one that has the right to go on: the newest at work that nobody has overtaken; where there is none, whoever claims
-next. An overtaken one may stop for ever."""
+next. An overtaken one may stop for ever, at a command: whoever only decides where it goes has decided (`Fleet.decisions`)."""
 
 
 def mover(rule: Rule) -> int | None:

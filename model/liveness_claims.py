@@ -13,8 +13,8 @@ LIVENESS_ASSUMPTIONS: Final = (
     Assumption(LOOKS, "A verifier is asked a bounded number of times for one confirmation, and a worker reads the stream again in the middle of a turn "
                "only after a client's event.", "whoever configures the verifiers; runtime.turn"),
     Assumption(REQUESTS, "Of one step a compensation is asked for finitely often.", "whoever asks"),
-    Assumption(FAIR_WORKER, "Some worker is there that claims what is open, and one that has claimed takes its next step; a request that gets no answer "
-               "is given up after a time.", "whoever runs the workers; a time limit of every tool"),
+    Assumption(FAIR_WORKER, "Some worker is there that claims what is open, and one that has claimed takes its next step, as whoever only decides does; a "
+               "request that gets no answer is given up after a time.", "whoever runs the workers; a time limit of every tool"),
     Assumption(FAIR_WORLD, "What the step that uses a value sends is served some day.", "the tool"),
     Assumption(STEP_ENDS, "The step behind an interface gets an outcome: by its own P15, and by a person's answer where it is parked.",
                "P15; whoever answers"),

@@ -101,6 +101,11 @@ class Rule:
         """What must hold for the rule to be enabled, seen or met (`unless` apart)."""
         return {**self.sees, **self.meets}
 
+    @property
+    def decides(self) -> bool:
+        """Whether a worker only decides where it goes: it performs no boundary, appends nothing, and meets nothing."""
+        return self.actor is Actor.WORKER and self.boundary is None and not self.emits and not self.meets
+
 
 def first_match(rules: list[Rule]) -> list[Rule]:
     """A decision list: each rule is enabled only where none before it is (T-RECOVER: first match wins)."""

@@ -15,6 +15,7 @@ KeyKind = Literal["stable", "attempt"]
 Extent = Literal["whole job", "step alone"]
 Retries = Literal["after no effect", "after any failure", "the first alone executes"]
 VerifierError = Literal["undetermined", "mismatch"]
+Crashes = Literal["before commands", "anywhere"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Policy:
         none, a retry being granted and then ended (S2, "only the first really executes").
     confirmed: the evidence whose results are confirmed before they are injected (T-CONFIRM); the rest is injected as found.
     verifier_error: what a verifier that cannot say is taken for; as written an error counts as a mismatch (S0 ③).
+    crashes: where a worker may be lost: before each command, or also where it only decides what the next one will be. That the
+        second adds nothing that can be seen is shown (`checkers.edge_untold`).
     """
 
     name: str
@@ -45,6 +48,7 @@ class Policy:
     retries: Retries = "after no effect"
     confirmed: tuple[Evidence, ...] = ("events", "ledger", "effects")
     verifier_error: VerifierError = "undetermined"
+    crashes: Crashes = "before commands"
 
     def __post_init__(self) -> None:
         if sorted(self.order) != sorted(SUCCESS_WRITES):

@@ -2,8 +2,9 @@
 
 How to read it. `at` is the worker's place in the protocol: the boundary it is about to perform. Every other thing a process
 knows it has read from a durable field. The world has requests on the wire and effects that happened; only the world's own
-rules and the rules that *meet* it see those. A crash can strike in every state with a live worker, again during recovery,
-without limit: the space is finite because nothing in it counts crashes.
+rules and the rules that *meet* it see those. A crash can strike before every command of a worker, again during recovery,
+without limit: the space is finite because nothing in it counts crashes. (One that strikes where a worker only decides is
+no other to whoever watches: `Policy.crashes`, decision 047.)
 
 Store errors (T-WRITE). An error that wrote nothing leaves the state as it is: the worker repeats the write, so it needs no
 row. An error that *did* write is a row of its own (`… (answer lost)`), after which `landed` holds: the store finds the
@@ -17,12 +18,12 @@ is asked are left open: every choice is a row, so what holds here holds for each
 whose verifier always says `match` (assumption A-VERIFIER).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from .boundaries import CATCH_UP
-from .machine import Actor, Field, Machine, Rule, Scope, first_match, guard
+from .machine import Actor, Field, Guard, Machine, Rule, Scope, first_match, guard
 from .missing import NOTHING as NOTHING_MISSING
 from .missing import Missing, changed, is_named
 from .policy import HARDENED, Evidence, Policy
@@ -33,6 +34,8 @@ anything else."""
 SET = "first|partial|other"
 
 NO_YES = ("no", "yes")
+FOUND: Final = "(found)"
+"""How the name of a row ends that finds its own write."""
 NOTHING = {"open": "0", "closed": "0", "ledger": "none", "effect": "none", "finished": "none", "resolved": "none"}
 FAILED_UNDONE = "finished:none|partial"
 """A step that failed before it was compensated: after a partial effect, or with an outcome that nobody knows."""
@@ -40,6 +43,25 @@ UNSEEN = {"memory": "none", "fresh": "no", "cleared": "no"}
 """What a worker that lets go of the job forgets of its step."""
 LETS_GO = {**UNSEEN, "at": "idle", "landed": "no", "sent": "no", "told": "no"}
 """The same with all that a crash makes it forget."""
+
+SLOTS: Final = {
+    "put_effect": "effect",
+    "append_finished": "finished",
+    "append_committed": "committed",
+    "commit": "recorded",
+}
+"""By success write, the field that holds the result after it."""
+ASKS: Final = "memory:first|other fresh:no waiver:none|warned"
+"""What is asked of the verifier: a result on record that the world has not just given, and that no person has accepted."""
+DECIDING: Final = "crash, deciding"
+"""How the rows begin by which a worker is gone where it only decides (`Policy.crashes`)."""
+UNCONFIRMED: Final = "crash, about to ask a verifier"
+UNHEARD: Final = "crash, about to hear what clients said"
+"""How the rows begin by which a worker is gone that was about to read the stream again."""
+KNOWS: Final = {"at": "park", "told": "yes", "fresh": "no", "memory": "first|other", "node": "none"}
+"""Where a worker that knows of a cancel reads again before it parks: its verifier is for a person, and a write of it was overtaken."""
+DECIDES: Final = ("attempt_closed", "on_unknown", "retry_policy")
+"""Places of no command: a worker there only decides where it goes."""
 
 AT = (
     "idle", "fence_events", "fence_ledger", "fence_effects", "recover", "acquire", "append_started", "execute",
@@ -113,7 +135,7 @@ def build(policy: Policy = HARDENED, missing: Missing = NOTHING_MISSING) -> Mach
     worker, others = plain_rows(policy)
     if missing is not NOTHING_MISSING:
         worker, others = changed(worker, missing), changed(others, missing)
-    rules = [*(row for rule in worker for row in _answers(rule, missing)), *others]
+    rules = [*_found_once(row for rule in worker for row in _answers(rule, missing)), *others]
     if policy.extent == "step alone":
         rules = [rule for rule in rules if not rule.name.startswith(BEYOND)]
     # How a tool could be asked says nothing about one that recovery does not ask: see `normal`.
@@ -159,6 +181,10 @@ def _pairs(text: str) -> dict[str, str]:
     return dict(pair.split(":") for pair in text.split())
 
 
+def _words(pairs: Mapping[str, str]) -> str:
+    return " ".join(f"{name}:{value}" for name, value in pairs.items())
+
+
 def _with_lost_answers(rule: Rule) -> list[Rule]:
     """A durable write as three rows: acknowledged; written but the answer lost; its repetition, which finds it (T-WRITE)."""
     scopes = {f.name: f.scope for f in FIELDS}
@@ -172,7 +198,7 @@ def _with_lost_answers(rule: Rule) -> list[Rule]:
         f"{rule.name} (answer lost)", sees=fresh, writes={**durable, "landed": "yes"}, emits=rule.emits, **changed
     )
     found = Rule(
-        f"{rule.name} (found)",
+        f"{rule.name} {FOUND}",
         Actor.WORKER,
         sees={"at": rule.sees["at"], **guard(landed="yes")},
         writes={**volatile, "landed": "no"},
@@ -180,6 +206,17 @@ def _with_lost_answers(rule: Rule) -> list[Rule]:
         source="T-WRITE",
     )
     return [Rule(rule.name, sees=fresh, writes=rule.writes, emits=rule.emits, **changed), lost, found]
+
+
+def _found_once(rows: Iterable[Rule]) -> Iterator[Rule]:
+    """Rows, without those that find a write as another one does: which of two was made at a place, its repetition does not say."""
+    finds: list[Rule] = []
+    for row in rows:
+        if row.name.endswith(FOUND):
+            if (alike := replace(row, name=FOUND)) in finds:
+                continue
+            finds.append(alike)
+        yield row
 
 
 def _answers(rule: Rule, missing: Missing) -> list[Rule]:
@@ -299,21 +336,15 @@ def _send(policy: Policy) -> list[Rule]:
 
 def _record(policy: Policy) -> list[Rule]:
     """B4 to B10, which recovery shares: a write that is there already is skipped."""
-    slots = {
-        "put_effect": "effect",
-        "append_finished": "finished",
-        "append_committed": "committed",
-        "commit": "recorded",
-    }
     events = {"append_finished": "tool_invocation_finished", "append_committed": "command_committed"}
     rules = []
     for place, after in zip(policy.order, (*policy.order[1:], "confirm"), strict=True):
         status = " ledger:committed" if place == "commit" else ""
         name = place.replace("_", " ")
-        missing = "ledger:none|inflight|no_effect|unknown" if place == "commit" else f"{slots[place]}:none"
-        there = "ledger:committed" if place == "commit" else f"{slots[place]}:{SET}"
+        missing = "ledger:none|inflight|no_effect|unknown" if place == "commit" else f"{SLOTS[place]}:none"
+        there = "ledger:committed" if place == "commit" else f"{SLOTS[place]}:{SET}"
         rules += [
-            _work(name, place, after, sees=missing, writes=f"{slots[place]}:=memory{status}", emits=events.get(place, ""),
+            _work(name, place, after, sees=missing, writes=f"{SLOTS[place]}:=memory{status}", emits=events.get(place, ""),
                   boundary=place, source=f"T-ORDER; repeated by recovery as {CATCH_UP[place]}"),
             _work(f"{name}: there", place, after, sees=f"{there} landed:no", source="T-RECOVER 1"),
         ]  # fmt: skip
@@ -334,7 +365,7 @@ def _confirm(policy: Policy) -> list[Rule]:
     """T-CONFIRM: what a record says is injected only when the world was seen to agree, or somebody answers for it."""
 
     def look(name: str, to: str, sees: str = "", writes: str = "") -> Rule:
-        return _work(f"confirm: {name}", "confirm", to, sees=f"memory:first|other fresh:no waiver:none|warned {sees}", writes=writes,
+        return _work(f"confirm: {name}", "confirm", to, sees=f"{ASKS} {sees}", writes=writes,
                      boundary="confirm", source="T-CONFIRM")  # fmt: skip
 
     differs = [("", "cleared:differs")] + [("an error, taken for a ", "")] * (policy.verifier_error == "mismatch")
@@ -371,7 +402,6 @@ def _close(policy: Policy) -> list[Rule]:
         _work("ledger no effect", "ledger_no_effect", "retry_policy", sees="ledger:inflight|unknown",
               writes="ledger:no_effect", boundary="ledger_no_effect", source="T-ORDER B7'"),
         _work("ledger no effect: there", "ledger_no_effect", "retry_policy", sees="ledger:no_effect|committed landed:no", source="T-ORDER B7'"),
-        _work("nothing to settle: cancelled", "ledger_no_effect", "append_cancelled", sees="ledger:none told:yes landed:no", source="T-WORKER"),
         _work("retry: cancelled", "retry_policy", "append_cancelled", sees="told:yes", source="T-WORKER"),
         _work("retry again", "retry_policy", "schedule_retry", sees="told:no retry:no", source="T-RETRY"),
         _work("retry was scheduled", "retry_policy", retried, sees="told:no retry:yes", source="T-RETRY"),
@@ -442,7 +472,8 @@ def _compensate() -> list[Rule]:
         # Executed with its undoing on record, it had nothing open: a cancel that was known would have ended the job first.
         replace(_work("compensation was requested", "confirm", "compensate", sees="undone:no", source="T-COMP"),
                 unless=(guard(fresh="yes", told="yes"),)),
-        _work("compensation was requested, harmless", "on_unknown", "compensate", source="T-COMP"),
+        # Asked for while the job was parked, when no request could act any more; and nothing was sent since.
+        _work("compensation was requested, harmless", "on_unknown", "compensate", sees="quiet:yes retry:no", source="T-COMP; T-QUIET"),
         _work("compensate", "compensate", "recover", writes="undone:yes memory:none fresh:no cleared:no", emits="node_finished",
               boundary="append_node_finished", source="T-COMP K3"),
         _work("compensation failed", "compensate", "park", sees="landed:no", source="T-COMP"),
@@ -454,10 +485,19 @@ def _cancel() -> list[Rule]:
 
     Where its record is not confirmed, or its compensation failed, a step has nothing open: instead of parking, the job ends.
     """
+    # Where a write of this turn was overtaken: of another step, before this one begins, or of this one.
+    hears = {
+        "recover": _words(NOTHING),
+        "ledger_no_effect": "retry:no",
+        "acquire": "retry:yes",
+        "append_completed": "",
+        "park": "told:no",
+    }
+    again = _words({name: value for name, value in KNOWS.items() if name != "at"})
     return [
-        *(_work(f"hears what clients said, {place.replace('_', ' ')}", place, place, sees="landed:no", writes="told:=cancel",
-                boundary="fence_events", source="T-WORKER") for place in ("recover", "ledger_no_effect", "acquire", "append_completed")),
-        _work("hears what clients said, park", "park", "park", sees="landed:no", writes="told:=cancel",
+        *(_work(f"hears what clients said, {place.replace('_', ' ')}", place, place, sees=f"landed:no {sees}", writes="told:=cancel",
+                boundary="fence_events", source="T-WORKER") for place, sees in hears.items()),
+        _work("hears what clients said, park, once more", "park", "park", sees=f"landed:no {again}", writes="told:=cancel",
               boundary="fence_events", source="T-WORKER"),
         _work("park: cancelled", "park", "append_cancelled", sees=f"told:yes landed:no finished:{SET}", source="T-WORKER"),
         _work("append cancelled", "append_cancelled", "idle", writes="job:cancelled", emits="job_cancelled",
@@ -474,7 +514,7 @@ def _people() -> list[Rule]:
         Rule("person: did not happen", Actor.PERSON, sees=guard(job="parked", open="1|2", quiet="yes", at="idle", node="none", finished="none"),
              meets=guard(effects="0"), writes={"open": "0", "closed": "+1", "doubt": "no", "job": "open", "excused": "no", "refused": "yes"},
              boundary="resolve", emits=("invocation_resolved", "job_requeued"), source="T-QUIET; assumption A-PERSON"),
-        Rule("person: accepts the record", Actor.PERSON, guard(job="parked", at="idle", finished="first|other", waiver="none|warned"),
+        Rule("person: accepts the record", Actor.PERSON, guard(job="parked", at="idle", finished="first|other", undone="no", waiver="none|warned"),
              writes={"waiver": "accepted", "job": "open"}, boundary="confirm_replay", emits=("replay_confirmed", "job_requeued"),
              source="T-CONFIRM; assumption A-PERSON"),
         Rule("person: has it compensated", Actor.PERSON, guard(job="parked", at="idle", finished=SET, undone="no"),
@@ -528,15 +568,17 @@ def _elsewhere() -> list[Rule]:
                      emits=(event,))
             )  # fmt: skip
     # What another step's end on record leads to is owed before anything else (T-RECOVER 0): this one was over by then.
-    for does, status, event in (("fails", "failed", "job_failed"), ("requeues", "open", "job_requeued")):
-        for over, literals in (
-            ("", guard(checkpoint="yes")),
-            (", undone", guard(undone="yes", finished="first|other", checkpoint="no")),
-        ):
-            rules.append(
-                Rule(f"elsewhere: {does}, owed{over}", Actor.WORKER, {**guard(at="recover", job="open"), **literals},
-                     writes={**UNSEEN, "job": status, "at": "idle", "told": "no"}, emits=(event,), source="another step's T-RECOVER 0")
-            )  # fmt: skip
+    # What is undone lets the job go on: what others do then is done after it.
+    undone = guard(undone="yes", finished="first|other", checkpoint="no", told="yes")
+    for owed, status, event, literals in (
+        ("fails, owed", "failed", "job_failed", guard(checkpoint="yes", undone="no")),
+        ("requeues, owed", "open", "job_requeued", guard(checkpoint="yes")),
+        ("requeues, owed, undone", "open", "job_requeued", undone),
+    ):
+        rules.append(
+            Rule(f"elsewhere: {owed}", Actor.WORKER, {**guard(at="recover", job="open"), **literals},
+                 writes={**UNSEEN, "job": status, "at": "idle", "told": "no"}, emits=(event,), source="another step's T-RECOVER 0")
+        )  # fmt: skip
     # A cancel waits for the outcome of every step.
     rules.append(
         Rule("elsewhere: in doubt", Actor.WORLD, guard(at="park", told="yes", landed="no", finished=SET), writes={"told": "no"},
@@ -578,31 +620,76 @@ def _world() -> list[Rule]:
 
 
 def _crash(policy: Policy) -> list[Rule]:
-    """A crash resets what is volatile; a request on the wire stays there. It also remembers, for P4, what it destroyed."""
-    reset = LETS_GO
-    evidence_free = guard(
+    """A crash resets what is volatile; a request on the wire stays there. It also remembers, for P4, what it destroyed.
+
+    It strikes before a command: while a worker only decides nobody sees where it was, and what it decides is lost with it.
+    """
+    reset, first = LETS_GO, policy.order[0]
+    nothing = guard(
         effect="none", finished="none", committed="none", resolved="none", ledger="none|inflight|no_effect|unknown"
     )
-    harmless_at = "|".join(
-        p
-        for p in AT
-        if p not in ("idle", "append_started", "execute", "await_reply", "append_no_effect", policy.order[0])
+    told_apart = (
+        "idle",
+        "recover",
+        "append_started",
+        "execute",
+        "await_reply",
+        "append_no_effect",
+        "confirm",
+        "park",
+        first,
     )
-    first = policy.order[0]
-    reply = guard(request="none|first|partial|other|refused")
+    before = {
+        "crash": {"at": "|".join(place for place in AT if place not in (*told_apart, *DECIDES))},
+        UNCONFIRMED: {"at": "confirm", **_pairs(ASKS)},
+        "crash, about to park": {"at": "park", "told": "no"},
+        "crash, about to park in doubt": {"at": "park", "landed": "no", "told": "yes", "finished": "none"},
+        "crash, parked in doubt": {"at": "park", "landed": "yes", "told": "yes"},
+        f"{UNHEARD}, park": {**KNOWS, "landed": "no"},
+        f"{UNHEARD}, recover": {"at": "recover", **NOTHING},
+    }
     return [
-        Rule("crash", Actor.CRASH, guard(at=harmless_at), writes=reset),
+        *(Rule(name, Actor.CRASH, guard(**sees), writes=reset) for name, sees in before.items()),
         Rule("crash before B2 is written", Actor.CRASH, guard(at="append_started", landed="no"), writes=reset),
         Rule("crash, B2 written", Actor.CRASH, guard(at="append_started", landed="yes"), writes={**reset, "excused": "yes"}),
         Rule("crash before the request", Actor.CRASH, guard(at="execute"), writes={**reset, "excused": "yes"}),
         Rule("crash, request on the wire", Actor.CRASH, guard(at="await_reply"), guard(request="sent"),
              {**reset, "request": "none", "wire": "+1", "excused": "yes"}),
-        Rule("crash after the effect", Actor.CRASH, guard(at="await_reply"), reply, {**reset, "request": "none", "excused": "yes"}),
+        Rule("crash after the effect", Actor.CRASH, guard(at="await_reply"), guard(request="none|first|partial|other|refused"),
+             {**reset, "request": "none", "excused": "yes"}),
         Rule("crash before no_effect is written", Actor.CRASH, guard(at="append_no_effect", landed="no"), writes={**reset, "excused": "yes"}),
         Rule("crash, no_effect written", Actor.CRASH, guard(at="append_no_effect", landed="yes"), writes=reset),
-        Rule("crash before the result is recorded", Actor.CRASH, {**guard(at=first, landed="no"), **evidence_free}, writes={**reset, "excused": "yes"}),
-        *(Rule(f"crash at {first}, {name} is there", Actor.CRASH, {**guard(at=first), **literals}, writes=reset)
-          for name, literals in (("effect", guard(effect=SET)), ("finished", guard(finished=SET)),
-                                 ("committed", guard(committed=SET)), ("resolved", guard(resolved=SET)),
-                                 ("ledger", guard(ledger="committed")))),
+        Rule("crash before the result is recorded", Actor.CRASH, {**guard(at=first, landed="no"), **nothing}, writes={**reset, "excused": "yes"}),
+        *_crash_recorded(first, nothing),
+        *(_crash_deciding(first) if policy.crashes == "anywhere" else ()),
     ]  # fmt: skip
+
+
+def _crash_recorded(first: str, nothing: Guard) -> list[Rule]:
+    """Before the first of the success writes, where a record has the result: this write itself, or else the first of the others."""
+    slot = SLOTS[first]
+    absent = {slot: nothing.get(slot, guard(recorded="none")["recorded"])}
+    rows = [Rule(f"crash at {first}, {slot} is there", Actor.CRASH, guard(at=first, landed="yes"), writes=LETS_GO)]
+    for record in ("resolved", "effect", "finished", "committed", "ledger"):
+        if record != slot:
+            there = guard(ledger="committed") if record == "ledger" else {record: guard(any=SET)["any"]}
+            sees = {**guard(at=first, landed="no"), **absent, **there}
+            rows.append(Rule(f"crash at {first}, {record} is there", Actor.CRASH, sees, writes=LETS_GO))
+            absent[record] = nothing[record]
+    return rows
+
+
+def _crash_deciding(first: str) -> list[Rule]:
+    """A crash where no command is at hand: without these rows the machine looks the same in every run (`checkers.edge_untold`)."""
+    there = {"ledger": "committed"} if SLOTS[first] == "recorded" else {SLOTS[first]: SET}
+    deciding: dict[str, tuple[Guard, tuple[Guard, ...]]] = {
+        "": (guard(at="|".join(DECIDES)), ()),
+        " by what is recorded": (guard(at="recover"), (guard(**NOTHING),)),
+        " that nothing is to be recorded": (guard(at=first, landed="no", **there), ()),
+        " that no verifier is to be asked": (guard(at="confirm"), (guard(**_pairs(ASKS)),)),
+        " that a cancel ends the job": (guard(at="park", told="yes", finished=SET, landed="no"), (guard(**KNOWS),)),
+    }
+    return [
+        Rule(f"{DECIDING}{what}", Actor.CRASH, sees, writes=LETS_GO, unless=unless)
+        for what, (sees, unless) in deciding.items()
+    ]

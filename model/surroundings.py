@@ -18,7 +18,7 @@ from typing import Final
 
 from .machine import Actor, Guard, Machine, Rule, guard
 from .policy import HARDENED, Policy
-from .step import LETS_GO, SET, build
+from .step import LETS_GO, SET, UNHEARD, build
 
 NO_RECORD: Final = {"effect": "none", "finished": "none", "committed": "none", "resolved": "none", "node": "none",
                     "requeue": "none"}  # fmt: skip
@@ -49,7 +49,20 @@ def build_by_itself(policy: Policy = HARDENED) -> Machine:
 
 def surroundings() -> list[Rule]:
     """The rows that the step's own machine does not have."""
-    return [*_settles(), *_ends(), *_stops(), *_people()]
+    return [*_hears(), *_settles(), *_ends(), *_stops(), *_people()]
+
+
+def _hears() -> list[Rule]:
+    """An earlier step was undone in this turn, and what overtook that is read before this one is gone on with; or a person has
+    asked for that meanwhile, and a worker that parks reads again what it has read.
+    """
+    begun = guard(at="recover", landed="no", job="open")
+    places = {"begun before": begun, "and heard it before": guard(at="park", landed="no", told="yes")}
+    return [
+        *(Rule(f"hears what clients said, {how}", Actor.WORKER, sees, writes={"told": "=cancel"}, boundary="fence_events",
+               source="T-WORKER") for how, sees in places.items()),
+        Rule(f"{UNHEARD}, begun before", Actor.CRASH, begun, writes=LETS_GO),
+    ]  # fmt: skip
 
 
 def _settles() -> list[Rule]:
@@ -64,11 +77,15 @@ def _settles() -> list[Rule]:
 def _ends() -> list[Rule]:
     """It was undone unresolved; before that ended its node the job rested elsewhere, and a person says that it did not happen.
 
-    It never runs again (P10): what is left of its undoing comes instead of a retry.
+    It never runs again (P10): what is left of its undoing comes instead of a retry. Or that it be undone was asked for while the
+    job rested elsewhere, another attempt of it being due.
     """
     sees = guard(at="retry_policy", told="no", undone="no", node="none", finished="none")
+    due = guard(at="on_unknown", quiet="yes", retry="yes")
     return [
         Rule("its undoing has begun, and nothing is open", Actor.WORKER, sees, writes={"at": "compensate"}, source="T-COMP"),
+        Rule("compensation was requested, harmless, and a retry is due", Actor.WORKER, due, writes={"at": "compensate"},
+             source="T-COMP; T-QUIET"),
     ]  # fmt: skip
 
 
@@ -76,7 +93,7 @@ def _stops() -> list[Rule]:
     """An earlier step stops the job: its record is not confirmed, or its compensation came to nothing. This one is settled."""
     here = {"at": "recover", "landed": "no", "job": "open", **NO_RECORD}
     settled: dict[str, Guard] = {
-        "an attempt is open": guard(**here, open="1|2", ledger="unknown"),
+        "an attempt is open": guard(**{**here, "at": "recover|on_unknown"}, open="1|2", ledger="unknown"),
         "nothing is open": guard(**here, open="0", ledger="no_effect"),
         "the result is recorded": guard(at="confirm", landed="no", job="open", fresh="no"),
         "it is undone": guard(at="append_failed", landed="no", job="open", undone="yes"),

@@ -129,6 +129,8 @@ def _enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
             (
                 ("the shipped code takes", of.TAKEN, 1),
                 ("two workers that run the shipped code take", of.TAKEN_BY_TWO, 2),
+                ("a crash where a worker only decides is one", of.DECIDING, 1),
+                ("a crash where a worker only decides is one", of.DECIDING_OF_TWO, 2),
             )
             if deep
             else ()

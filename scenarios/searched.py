@@ -29,23 +29,23 @@ def digest(value: object) -> str:
 
 
 SEARCHED: Final[Mapping[str, Searched]] = {
-    "hardened": Searched(345425, 1305501, "e14e61087c6997ee68d5a2e7ab1452184edcceb38abff5b3656f793a6ce5b136"),
-    "s0-order-full-recovery": Searched(345425, 1305501, "be591df057d9f1e4236e3523c684c6f96e5da5ae4225ee89645ec0a0bd3f44cb"),
-    "s4-reexecute-stable-key": Searched(65307, 208267, "d6a0b58b2ece495690f9a2ef8e2913d371cb09d05a54c104a38a790f2f64366e"),
-    "s1-no-effect-store": Searched(83012, 235921, "1c6dc33f853aa70a4fc84b0dc65855c99dab793a187ed56830533c20553ee288"),
-    "contract-hardened": Searched(357, 1129),
+    "hardened": Searched(277355, 930255, "1b7341427d432fa5368cb17593d0df3ea9dcdef5dc37fe2a8a012bdf6f39f60c"),
+    "s0-order-full-recovery": Searched(277355, 930255, "82154065e25554b0e172fdad92029ae3863eb051ec5121039ea9091a04bba77a"),
+    "s4-reexecute-stable-key": Searched(61194, 175957, "22472aaca71e8de6fef651850d01bdbdf3831ab48b57cdedbb989f02a9c7431d"),
+    "s1-no-effect-store": Searched(63858, 156486, "709c3d5c44bb1d42b3d7662c2695cf754857a26e908c808ab171d81474038a77"),
+    "contract-hardened": Searched(352, 1110),
     "contract-as-written": Searched(70857, 552597, "4869953025e05440610b2fa899884b1b4fe35e597781f9af04f9999e63bc8f7a"),
-    "contract-without-C-ACTOR": Searched(521, 1650),
+    "contract-without-C-ACTOR": Searched(513, 1620),
     "contract-without-C-UNKNOWN": Searched(350, 1086, "015ab862d2c907b039521d88622cdfeca769f951e9601b8e18ce14ece0e5ab63"),
-    "contract-without-C-ORPHAN": Searched(718, 2385),
-    "contract-without-C-DENY": Searched(404, 1318, "1abce1309815caf8a7e574bcf97853bad451562d3e7d4c6c7355e4db481b384c"),
-    "contract-without-C-DEFER": Searched(363, 1149),
-    "contract-without-C-ONCE": Searched(3510, 24051, "1abce1309815caf8a7e574bcf97853bad451562d3e7d4c6c7355e4db481b384c"),
-    "contract-without-C-RETRY": Searched(3325, 17342),
-    "contract-without-C-BIND": Searched(1065, 4257),
-    "contract-without-C-RESUME": Searched(1540, 5527),
-    "contract-without-C-AHEAD": Searched(517, 1831),
-    "contract-without-C-HISTORY": Searched(543, 1835),
+    "contract-without-C-ORPHAN": Searched(708, 2347),
+    "contract-without-C-DENY": Searched(399, 1299, "1abce1309815caf8a7e574bcf97853bad451562d3e7d4c6c7355e4db481b384c"),
+    "contract-without-C-DEFER": Searched(358, 1130),
+    "contract-without-C-ONCE": Searched(3435, 23556, "1abce1309815caf8a7e574bcf97853bad451562d3e7d4c6c7355e4db481b384c"),
+    "contract-without-C-RETRY": Searched(3240, 16799),
+    "contract-without-C-BIND": Searched(1047, 4171),
+    "contract-without-C-RESUME": Searched(1519, 5444),
+    "contract-without-C-AHEAD": Searched(512, 1812),
+    "contract-without-C-HISTORY": Searched(533, 1792),
     "gate-hardened": Searched(2838, 10614),
     "gate-without-G-ASK": Searched(2618, 8926),
     "gate-without-G-RECORD": Searched(3646, 14074),
@@ -69,19 +69,19 @@ SEARCHED: Final[Mapping[str, Searched]] = {
     "recorded-without-L-INJECT": Searched(296, 688),
     "recorded-without-L-CATCHUP": Searched(172, 342),
     "recorded-without-L-RETRY": Searched(206, 426),
-    "fleet": Searched(30281, 198635, "fafdc5fd61f0a9328587a88a6de9c7fdbc3e180e07e80758e65b325574c0abd9"),
+    "fleet": Searched(28398, 175822, "87d45da56c9ac9452a9ec7e354b5a78ae30454bca3cd9bfc339fffc71bed7d3a"),
 }  # fmt: skip
 """By policy. The fleet is the one of two workers that every profile searches; of its other tools nothing is stated."""
 GRAPHS: Final[Mapping[str, str]] = {
-    "hardened": "3c1035fcc2709fda2fe8ccb3e55d439cc114b1c7813779eadf3a35d5bd972900",
-    "contract-hardened": "0ccba40f30bd97bcf11241d38423263cfdf6d12b5c3941d363656255c21048b5",
+    "hardened": "ac13728d3284d7629458ea6e9718739c4c33436721b195063611593766f928e4",
+    "contract-hardened": "81379d284dcdd99b21f97191cd481fae6b1498b63c566bfa59ada6c0a644d923",
     "gate-hardened": "9e1bf53c5a46e00dc4e67d8a9fd96203088bc30940fa7f87f35dd8a03436490d",
     "compensation-hardened": "a7682c2e27346dded8675a5f1ef543ee80f2d688e3da155db7a3d87f71b2670a",
     "recorded-hardened": "c157aaf2c822f2f5c7164324161d86672f3197f882dd52f64b1b35f395ca433c",
 }  # fmt: skip
 """By policy that is drawn, the hash of its graph."""
 TWO_WORKERS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
-    "fleet": ((30281, 198635), (33367, 215340), (31276, 204020), (32325, 209803), (364473, 2823393)),
+    "fleet": ((28398, 175822), (24977, 148613), (29393, 181175), (30442, 186656), (251468, 1852091)),
     "fleet-recorded": ((18184, 81872),),
     "fleet-gate": ((56446, 439638), (135104, 946496), (919480, 7517068)),
     "fleet-compensation": ((32892, 215244), (216848, 1422408)),
@@ -90,9 +90,9 @@ TWO_WORKERS: Final[Mapping[str, tuple[tuple[int, int], ...]]] = {
 ONE_WORKER: Final[Mapping[str, int]] = {"fleet-recorded": 320, "fleet-gate": 9506, "fleet-compensation": 22858}
 """Steps of one worker, which are those of the machine that the fleet was made of (`checkers/fleet_alone.py`)."""
 IN_WINDOWS: Final[Mapping[str, int]] = {
-    "1a": 18, "1b": 18, "1c": 224, "2": 54, "2x": 524, "2u": 1364, "2p": 944, "2r": 784, "2n": 152, "1n": 58, "3": 312, "3b": 680,
-    "4": 680, "5": 1728, "6": 1572, "7": 1572, "8": 11238, "8f": 26144, "2f": 1456, "2q": 116, "2c": 156, "2d": 5972, "1x": 312,
-    "5p": 1884, "0p": 7896, "0w": 3162,
+    "1a": 18, "1b": 18, "1c": 224, "2": 54, "2x": 524, "2u": 1364, "2p": 672, "2r": 556, "2n": 152, "1n": 58, "3": 312, "3b": 568,
+    "4": 568, "5": 1392, "6": 1236, "7": 1236, "8": 8886, "8f": 20418, "2f": 1232, "2q": 116, "2c": 156, "2d": 4320, "1x": 308,
+    "5p": 1548, "0p": 6216, "0w": 2490,
 }  # fmt: skip
 """By crash window, how many states of the step's machine are in it."""
 COMBINATIONS: Final = {"legal": 36, "illegal": 732, "refused": 732}
@@ -116,13 +116,13 @@ FLEET_GRAPHS: Final[Mapping[str, Mapping[str, tuple[int, int, int]]]] = {
         "two workers, harmless": (4074224, 30435482, 0xBAC6BE66D91BAA3D),
     },
     "fleet": {
-        "one worker": (418890, 2263149, 0xE3DF27551BE0F5F2),
-        "two workers within 2 claims and 1 attempt, no, park, none": (759920, 6404538, 0xD46C0878684E4FE4),
-        "two workers within 2 claims and 1 attempt, no, fail, none": (789840, 6589564, 0x41DD3BA7C5A39131),
-        "two workers within 2 claims and 1 attempt, no, query, quiet": (1929256, 16998722, 0x2B2E2A293C5FDD13),
-        "two workers within 2 claims and 1 attempt, no, query, fence": (1962970, 17208062, 0x6341B96D0B66903F),
-        "two workers within 2 claims and 1 attempt, yes, reexecute, none": (764412, 6435036, 0x8D866AC0C57C3316),
-        "two workers within 2 claims and 2 attempts, yes, query, fence": (5006926, 43269052, 0x472707D6F9A3E535),
+        "one worker": (335206, 1663992, 0x4E34A8D86AC0496E),
+        "two workers within 2 claims and 1 attempt, no, park, none": (653874, 5113066, 0xC6304F8DF1FAFB0F),
+        "two workers within 2 claims and 1 attempt, no, fail, none": (658744, 5125686, 0x76BCE0FAD1860FD0),
+        "two workers within 2 claims and 1 attempt, no, query, quiet": (1673452, 13551612, 0xE4491A78DB4AE7B2),
+        "two workers within 2 claims and 1 attempt, no, query, fence": (1701008, 13707942, 0xA74DDB7930FBF447),
+        "two workers within 2 claims and 1 attempt, yes, reexecute, none": (657706, 5137904, 0xE205C0F5DECB9F1D),
+        "two workers within 2 claims and 2 attempts, yes, query, fence": (4341220, 34679088, 0x19B97FC66AE90CFD),
     },
 }
 """By fleet, and by what of it is searched with each state as it is (`checkers/fleet_graphs.py`): states, transitions, and the number of the

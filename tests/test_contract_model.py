@@ -52,18 +52,18 @@ def failing(found: Space) -> list[str]:
 
 
 STATES = {
-    HARD: 357,
-    "contract-without-C-ACTOR": 521,
+    HARD: 352,
+    "contract-without-C-ACTOR": 513,
     "contract-without-C-UNKNOWN": 350,
-    "contract-without-C-ORPHAN": 718,
-    "contract-without-C-DENY": 404,
-    "contract-without-C-DEFER": 363,
-    "contract-without-C-ONCE": 3510,
-    "contract-without-C-RETRY": 3325,
-    "contract-without-C-BIND": 1065,
-    "contract-without-C-RESUME": 1540,
-    "contract-without-C-AHEAD": 517,
-    "contract-without-C-HISTORY": 543,
+    "contract-without-C-ORPHAN": 708,
+    "contract-without-C-DENY": 399,
+    "contract-without-C-DEFER": 358,
+    "contract-without-C-ONCE": 3435,
+    "contract-without-C-RETRY": 3240,
+    "contract-without-C-BIND": 1047,
+    "contract-without-C-RESUME": 1519,
+    "contract-without-C-AHEAD": 512,
+    "contract-without-C-HISTORY": 533,
 }
 
 

@@ -85,7 +85,7 @@ def test_what_was_sent_since_is_not_undone_at_once(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(StepHistory, "undone_unresolved", asked)
     case = replace(SAMPLED["outlived"], bounds=Bounds(workers=1, claims=4, expiries=1))
     parted = Product(WideFloor(case), step_sets()).run().parted
-    assert [each.schedule[-1] for each in parted[:1]] == ["person:undone:yes"]
+    assert [each.schedule[-1] for each in parted[:1]] == ["worker-3:ledger_unknown"]
 
 
 DELAYED = ";".join((

@@ -56,26 +56,21 @@ def test_every_rule_of_named_workers_is_of_a_row() -> None:
 
 
 def test_a_case_that_is_missing_is_a_gap(edges: set[RowEdge], monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is stated is compared, edge by edge: one that was taken for certain and is no more, or is newly so, refutes it."""
+    """What is asked for is compared, edge by edge: one that is not taken for certain refutes it."""
     sets = taken()
     certain = row_edges(sets.machine, sets.packing, sets.certain.taken) & edges
     assert certain
-    here = row_edges(sets.machine, sets.packing, sets.taken) & edges
-    stated = {row_in_words(edge): "untold" for edge in here - certain}
-    monkeypatch.setattr(enumerate_fleet_stage, "untaken", lambda machine: stated)
-    monkeypatch.setattr(enumerate_fleet_stage, "untold", lambda spaces, left: left)
 
     def asked(asked_for: set[RowEdge], by: CertainSets = sets) -> Item:
         monkeypatch.setattr(enumerate_fleet_stage, "fleet_edges", lambda spaces: asked_for)
         return fleet_converse(by, [])
 
-    assert asked(here).verdict is Verdict.EXHAUSTED
-    nobody = asked(here, fleet_sets(LETTERS))
+    assert asked(certain).verdict is Verdict.EXHAUSTED
+    nobody = asked(certain, fleet_sets(LETTERS))
     assert (nobody.verdict, nobody.figures["taken for certain"]) == (Verdict.REFUTED, 0)
-    more = {*here, RowEdge("two workers send", (("w.at", "execute"),))}
-    assert "no exception (1): two workers send [w.at=execute]" in asked(more).statement
-    stated[row_in_words(min(certain))] = "untold"
-    assert "an exception, and taken for certain (1)" in asked(here).statement
+    more = {*certain, RowEdge("two workers send", (("w.at", "execute"),))}
+    assert "not taken for certain (1): two workers send [w.at=execute]" in asked(more).statement
+    assert asked(edges).verdict is Verdict.REFUTED
     assert asked(set()).verdict is Verdict.REFUTED
 
 
@@ -107,13 +102,11 @@ def test_it_is_told_what_a_query_was_answered(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_nobody_who_was_not_asked_undoes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that parks might have tried to undo what nobody asked to have undone: no case of two workers has such a wish."""
-    lead = f"{SENT};{said(1, 'timeout append_unknown ledger_unknown')}"
-    case = replace(CASES["park-2"], bounds=Bounds(workers=1, claims=1, expiries=0), lead=lead)
-    parks = "on unknown: park [on_unknown=park w.at=on_unknown]"
-    assert parks in said_of(case)
+    """A worker that is gone before it ends its node might have been about to end an undoing: no case of two asks for one."""
+    ends = "crash [w.at=append_node_finished]"
+    assert ends in said_of(CASES["fail-2"])
     monkeypatch.setattr(enumerate_cover, "UNASKED", "no row")
-    assert parks not in said_of(case)
+    assert ends not in said_of(CASES["fail-2"])
 
 
 def gone(case: Case, words: str = "crash") -> set[str]:

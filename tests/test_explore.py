@@ -2,6 +2,8 @@
 
 import gc
 import weakref
+from dataclasses import replace
+from typing import get_args
 
 import pytest
 
@@ -9,8 +11,8 @@ from crashwindow.checkers.collector import uncollected
 from crashwindow.checkers.explore import Engine, Packing, Space, explore, follow
 from crashwindow.checkers.machines import described, strayed
 from crashwindow.checkers.traces import replay, trace_to
-from crashwindow.model.machine import Machine, State, guard
-from crashwindow.model.policy import HARDENED
+from crashwindow.model.machine import Actor, Machine, State, guard
+from crashwindow.model.policy import HARDENED, Crashes
 from crashwindow.model.step import build
 
 from .spaces import space_of
@@ -91,15 +93,28 @@ def test_a_search_stops_at_the_nearest_state() -> None:
     assert len(early.path(first)) == len(whole.path(second))
 
 
-def test_crashes_can_strike_everywhere(space: Space) -> None:
-    """In every state with a living worker a crash is possible, and somebody else can move, too."""
-    engine, machine = Engine(space.machine), space.machine
-    crash_rules = {i for i, rule in enumerate(machine.rules) if rule.actor.value == "crash"}
+@pytest.mark.parametrize("crashes", get_args(Crashes))
+def test_crashes_can_strike_everywhere(crashes: Crashes) -> None:
+    """In every state with a living worker a crash is possible, or it only decides; and somebody else can move, too."""
+    machine = build(replace(HARDENED, crashes=crashes))
+    space, deciding = explore(machine), 0
+    struck, decides, performs = (
+        {i for i, rule in enumerate(machine.rules) if fits(rule)}
+        for fits in (
+            lambda rule: rule.actor is Actor.CRASH,
+            lambda rule: rule.decides,
+            lambda rule: rule.actor is Actor.WORKER and rule.boundary is not None,
+        )
+    )
     alive = space.packing.matcher({"at": frozenset(machine.by_name["at"].values) - {"idle"}})
     for state in filter(alive, space.parents):
-        steps = {index for _, index in engine.steps(state)}
-        assert steps & crash_rules, space.packing.unpack(state)
-        assert steps - crash_rules, space.packing.unpack(state)
+        steps = {index for _, index in space.engine.steps(state)}
+        assert steps - struck, space.packing.unpack(state)
+        if not steps & struck:
+            deciding += 1
+            assert steps & decides, space.packing.unpack(state)
+            assert not steps & performs, space.packing.unpack(state)
+    assert bool(deciding) is (crashes != "anywhere")
 
 
 def test_rules_that_never_fire_are_known(space: Space) -> None:
@@ -113,6 +128,9 @@ def test_rules_that_never_fire_are_known(space: Space) -> None:
         "world: serves again, another key",
         "world: late request again, not idempotent",
         "world: late request again, another key",
+        "crash at put_effect, finished is there",
+        "crash at put_effect, committed is there",
+        "crash at put_effect, ledger is there",
     }
 
 

@@ -181,7 +181,7 @@ def test_two_workers_come_to_rest(context: Context) -> None:
     (subject,) = subjects(HARDENED["fleet"], context)
     item = examined(HARDENED["fleet"], subject())
     assert item.verdict is Verdict.EXHAUSTED, item.statement
-    assert item.figures["states"] == 30281
+    assert item.figures["states"] == 28398
     assert item.figures["components of several states"] == 0
 
 

@@ -79,7 +79,7 @@ def test_each_kind_that_shows_a_mutant_is_asked() -> None:
     parks = kind("fleet", TOOL)
     assert parks.sees(mutant, False) == "otherwise"
     assert parks.base(False).breaks(parks.of(mutant, False)) is None
-    assert bench("fleet").searched(mutant) == ("refuted", "P3, after 26 steps of two workers")
+    assert bench("fleet").searched(mutant) == ("refuted", "P3, after 31 steps of two workers")
 
 
 @pytest.mark.deep

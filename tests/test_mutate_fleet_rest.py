@@ -27,7 +27,6 @@ HELD = {
     "crash: does not write w.fresh": ("P8", 22),
     "crash at put_effect, effect is there: does not write w.fresh": ("P8", 22),
     "park (found): does not write w.landed": ("P4", 25),
-    "park, an attempt is open (found): does not write w.landed": ("P4", 25),
     "elsewhere: parks, after: does not write w.fresh": ("P8", 29),
 }
 """Mutants of the tool step by which a worker lets go and keeps something, with what a run breaks and after how many steps: a

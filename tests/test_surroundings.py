@@ -6,10 +6,13 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Final
 
 import pytest
 
 from crashwindow.checkers.abstraction import EffectRow, JobLine, LedgerRow, StoredEvent, StoredJob
+from crashwindow.checkers.conform_follow import Disagreement, Model
+from crashwindow.checkers.conform_world import Gate, StepPlan
 from crashwindow.checkers.crash_run import Trace
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.enumerate_cover import step_sets
@@ -20,7 +23,9 @@ from crashwindow.checkers.semantics_cases import NONE, REFUSED, SEMANTICS_CASES,
 from crashwindow.checkers.semantics_life import Word
 from crashwindow.checkers.semantics_records import Durable
 from crashwindow.checkers.semantics_world import Deed, Undo
-from crashwindow.model.machine import show
+from crashwindow.checkers.walk_firsts import AGAIN, FAILS, UNDOABLE, program, work
+from crashwindow.checkers.walk_seek import tried
+from crashwindow.model.machine import Machine, show
 from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build
 from crashwindow.model.surroundings import ELSEWHERE, build_around, build_by_itself, surroundings
@@ -109,12 +114,49 @@ def test_with_all_rows_real_jobs_conform() -> None:
     assert [job.events[-1] for job in needing() if not conforms(around, job)] == []
 
 
-@pytest.mark.parametrize("name", [rule.name for rule in surroundings()])
+FIRST: Final[list[StepPlan | Gate]] = [UNDOABLE, StepPlan(FAILS, 9, None, "r"), Gate()]
+LATER: Final = [UNDOABLE, StepPlan(AGAIN, 9, None, "r", undoes="harmless")]
+UNDOING: Final = (work("ok", "dies on the wire"), ("undo", 1))
+WALKED: Final = {
+    "hears what clients said, begun before": program(FIRST, *UNDOING, work("no effect", "ok", at2="signal", at10="crash after")),
+    "crash, about to hear what clients said, begun before":
+        program(FIRST, *UNDOING, work("no effect", "ok", at2="signal", at10="crash before")),
+    "compensation was requested, harmless, and a retry is due":
+        program(LATER, UNDOING[0], work(at7="crash before"), UNDOING[1], work("no effect"), ("wait", False), ("undo", 2),
+                UNDOING[1], work("ok", "ok")),
+}  # fmt: skip
+"""Rows that leave no trace in a record at rest, each with a walk that needs it: an earlier step is undone in the same turn, or
+the job rests at it."""
+HEARS: Final = "hears what clients said, and heard it before"
+"""One that an enumerated case needs."""
+
+
+def lacking(name: str) -> Machine:
+    """The machine without one row."""
+    whole = build_around()
+    return replace(whole, rules=tuple(rule for rule in whole.rules if rule.name != name))
+
+
+@pytest.mark.parametrize("name", [rule.name for rule in surroundings() if rule.name not in (*WALKED, HEARS)])
 def test_real_jobs_need_each_row(name: str) -> None:
     """The mutant without one of them refuses a job that really was."""
-    whole = build_around()
-    without = Monitor(replace(whole, rules=tuple(rule for rule in whole.rules if rule.name != name)))
+    without = Monitor(lacking(name))
     assert not all(conforms(without, job) for job in needing())
+
+
+@pytest.mark.parametrize("name", WALKED)
+def test_walks_need_the_rows_that_leave_no_trace(name: str) -> None:
+    """The step's own machine cannot follow such a job, the one with its neighbours can, and not without this row."""
+    tried(WALKED[name], Model(build_around()))
+    for less in (build(), lacking(name)):
+        with pytest.raises(Disagreement):
+            tried(WALKED[name], Model(less))
+
+
+def test_a_worker_that_parks_may_read_again_what_it_has_read() -> None:
+    """Another step is to be undone meanwhile: that is no neutral event, so what overtook the worker stays unread."""
+    assert product("both-undone", step_sets(build_around())).run().parted == []
+    assert product("both-undone", step_sets(lacking(HEARS))).run().parted != []
 
 
 def test_a_step_by_itself_needs_the_rows_for_its_compensation_alone() -> None:

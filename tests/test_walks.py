@@ -1,20 +1,18 @@
 """Test paths over the step's state graph: they take what they are said to take, and a planted bug parts them from the model."""
 
 import random
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from crashwindow.checkers import served, walk_gaps, walk_postgres, walk_stage, walks
+from crashwindow.checkers import served, walk_postgres, walk_stage, walks
 from crashwindow.checkers.bugs_decide import lookup_after_barrier
 from crashwindow.checkers.bugs_step import swapped_writes
-from crashwindow.checkers.conform_follow import Arc, Disagreement, Edge, Follower, Model, Node, counted_as
+from crashwindow.checkers.conform_follow import Arc, Disagreement, Edge, Follower, Model
 from crashwindow.checkers.conform_workers import WorkersRecord
 from crashwindow.checkers.conform_world import Gate, declared
-from crashwindow.checkers.converse import LEFT, UNTOLD, class_of
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import Space, explore
 from crashwindow.checkers.quotient import QUOTIENTS
@@ -23,23 +21,21 @@ from crashwindow.checkers.stages import STAGES
 from crashwindow.checkers.substitute import Plant
 from crashwindow.checkers.verify import Context
 from crashwindow.checkers.walk_firsts import FINISHED, PARKS, STEP, UNDONE, looked_at, program, work
-from crashwindow.checkers.walk_gaps import CLASSES, DRAWN, gone, left_out, reasons
-from crashwindow.checkers.walk_graph import START, Quotients, classes, counting, window
+from crashwindow.checkers.walk_graph import START, Quotients, classes, counting
 from crashwindow.checkers.walk_plan import Planner, Setting, lead
 from crashwindow.checkers.walk_programs import of_key
 from crashwindow.checkers.walk_seek import Seeker, Walked, followed, shortened, tried
-from crashwindow.checkers.walk_vary import swept, varied
+from crashwindow.checkers.walk_stage import CLASSES, DRAWN
+from crashwindow.checkers.walk_vary import varied
 from crashwindow.model.machine import Guard, guard
 from crashwindow.model.step import build
-from crashwindow.scenarios.schema import ScenarioError
-from crashwindow.scenarios.untaken import untaken
 from crashwindow.tests.spaces import narrowed, space_of
 
 from .sampled import sampled
 from .test_due import unserved
 
 FEW = 6
-PATHS, TAKEN, DRAWN_TAKEN = 333, 628, 578
+PATHS = 320
 CLAIMED = ("claim", "fence_events", "fence_ledger", "fence_effects")
 SETTING = Setting((False, "park", "none"), "strict", 0, 0)
 MODEL = Model(build())
@@ -52,14 +48,10 @@ def test_verify_walks_the_paths_and_the_workers() -> None:
 
 
 def test_the_quotient_is_pinned() -> None:
-    """345,425 states, whose edges fall into 673 classes, and into 633 edges between crash windows; the reasons for the gaps, with
-    what is taken, make up all of both."""
+    """277,355 states, whose edges fall into 631 classes, and into 595 edges between crash windows."""
     space = space_of()
-    assert (len(space), len(classes(space))) == (345_425, CLASSES)
-    assert DRAWN_TAKEN + len(untaken("quotient")) == DRAWN
-    assert len(walks.kept()) == PATHS
-    assert len(left_out(space.machine, space.packing)) == len(untaken("step")) == CLASSES - TAKEN
-    assert left_out(space.machine, space.packing) <= classes(space)
+    assert (len(space), len(classes(space)), len(walks.kept())) == (277_355, CLASSES, PATHS)
+    assert Quotients(space).drawn.number_of_edges() == DRAWN
 
 
 def test_kept_paths_agree_and_take_something() -> None:
@@ -82,9 +74,8 @@ def walked() -> list[Walked]:
 
 @pytest.mark.deep
 def test_the_kept_paths_take_what_they_are_said_to_take(walked: list[Walked]) -> None:
-    """How many classes, and how many edges of the quotient that is drawn, all of them take together is pinned."""
-    drawn, alike = walks.apart(frozenset[Edge]().union(*(each.taken for each in walked)))
-    assert (len(drawn), len(alike)) == (DRAWN_TAKEN, TAKEN)
+    """Every class, and every edge of the quotient that is drawn, and nothing else."""
+    assert frozenset[Edge]().union(*(each.taken for each in walked)) == Quotients(space_of()).edges
 
 
 @pytest.mark.deep
@@ -222,47 +213,6 @@ def test_a_bug_is_no_variation_that_cannot_be_followed(monkeypatch: pytest.Monke
             followed(program(nodes, work()), MODEL)
 
 
-def test_an_edge_of_the_quotient_is_gone_if_each_of_its_steps_is_left_out(space: Space) -> None:
-    """A crash where the worker only decides, say, in each window; where one step is left, the edge is."""
-    node = window(space.machine, space.packing)
-    counted = counted_as(space.engine, node)
-    out = left_out(space.machine, space.packing)
-    steps: dict[Arc, set[bool]] = {}
-    for state in space.states:
-        for delta, rule in space.engine.steps(state):
-            alike, arc = counted(state, rule, state ^ delta)
-            assert isinstance(arc, Arc)
-            steps.setdefault(arc, set()).add(alike in out)
-    whole = {arc for arc, each in steps.items() if each == {True}}
-    assert whole
-    assert any(len(each) == len((True, False)) for each in steps.values())
-    assert gone(space, steps.keys(), node) == whole
-
-
-def test_a_gap_of_which_it_is_not_shown_that_nobody_can_tell_is_open(
-    space: Space, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """That an edge is pinned is no reason: without a simulation nothing is said of it."""
-    node, out = window(space.machine, space.packing), left_out(space.machine, space.packing)
-    asked: list[Collection[Edge]] = []
-
-    def first_only(space: Space, edges: Collection[Edge], node: Node) -> bool:
-        asked.append(edges)
-        return len(asked) == 1
-
-    monkeypatch.setattr(walk_gaps, "untold", first_only)
-    assert set(reasons(space, out, node).values()) == {UNTOLD}
-    assert set(reasons(space, out, node).values()) == {LEFT}
-    assert set(asked[0]) >= out
-
-
-def test_a_class_that_no_machine_has_is_bad_input(space: Space) -> None:
-    """A pinned edge that no rule, field or value of the machine makes is named."""
-    for words in ("nobody does this [at=idle]", "claim [at=idle]", "crash [at=nowhere cleared=no]"):
-        with pytest.raises(ScenarioError, match="has no such edge"):
-            class_of(space.machine, space.packing, words)
-
-
 def test_a_cancel_before_a_write_whose_answer_is_lost_is_followed() -> None:
     """The record is acquired behind a cancel that the worker has not heard of, and its answer is lost."""
     model = counting(MODEL.machine)
@@ -279,18 +229,6 @@ def test_time_passes_over_a_job_that_is_over() -> None:
     model = counting(MODEL.machine)
     assert not program([STEP], work(), ("wait", False)).run(model=model)
     assert "time passes" in {RULES[edge.rule] for edge in model.edges_taken}
-
-
-@pytest.mark.deep
-def test_what_nobody_can_tell_is_taken_by_no_path(space: Space) -> None:
-    """The reasons that are worked out and what the code is seen to do have nothing in common: else one of the two is wrong."""
-    told = left_out(space.machine, space.packing) & classes(space)
-    swept_through = program([UNDONE], work("partial", "ok"))
-    begun = tried(swept_through, MODEL)
-    taken = frozenset().union(*(tried(each, MODEL).taken for each in [*swept(swept_through, begun.lengths)][:40]))
-    assert len(told) > 40
-    assert len(taken) > 40
-    assert not told & taken
 
 
 def test_nobody_tells_of_a_step_of_which_everything_is_known() -> None:
@@ -407,40 +345,31 @@ def test_a_planted_bug_parts_a_path(bug: Plant, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_stage_says_what_is_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_server: None) -> None:
-    """Quick: a sample. A path that parts refutes; in the deep profile gaps that differ from the pinned ones are an error, and
-    beside each claim it is said that no server was there.
+    """Quick: a sample. A path that parts refutes; in the deep profile an edge that none takes is an error, and beside each claim
+    it is said that no server was there.
     """
     monkeypatch.setattr(walks, "SAMPLE", 2)
     quick = walk_stage.paths_walked(Context("quick", 1, tmp_path, lambda _: None)).items["P1"][0]
     assert quick.verdict is Verdict.TESTED
     assert quick.figures["paths"] == 2
     assert int(quick.figures["taken"]) > 20
-    other = walks.Coverage(1, CLASSES, 1, (), 1, 1, 1, drawn=(24, DRAWN), gaps={("crash", LEFT): CLASSES - 1})
-    monkeypatch.setattr(walks, "cover", lambda programs, tell: other)
+    whole = walks.Coverage(1, CLASSES, 1, (), 1, 1, 1, drawn=(24, DRAWN))
+    monkeypatch.setattr(walks, "cover", lambda programs, tell: whole)
     deep, on_server = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"]
-    assert deep.verdict is Verdict.ERROR
-    assert "other edges than pinned" in deep.statement
+    assert deep.verdict is Verdict.TESTED
     unserved(on_server, "test_paths")
-    gaps = {("crash", UNTOLD): len(untaken("step"))}
-    named = dict.fromkeys(untaken("step"), UNTOLD)
-    drawn = walks.Coverage(
-        1,
-        CLASSES,
-        1,
-        (),
-        1,
-        1,
-        1,
-        drawn=(24, DRAWN),
-        gaps=gaps,
-        untaken=named,
-        drawn_untaken={"crash [1a -> 1a]": LEFT},
-    )
-    monkeypatch.setattr(walks, "cover", lambda programs, tell: drawn)
-    deep, _ = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"]
-    assert deep.verdict is Verdict.ERROR
-    assert "other edges of the quotient than pinned" in deep.statement
-    for other in (replace(drawn, drawn=(24, DRAWN - 1)), replace(drawn, classes=CLASSES - 1), replace(drawn, beyond=1)):
+    for left, said in (
+        (replace(whole, untaken=("crash [at=query]",)), "no path takes 1 classes of edges: crash [at=query]"),
+        (
+            replace(whole, drawn_untaken=("crash [1a -> 1a]", "claim [1a -> 1a]")),
+            "no path takes 2 edges of the quotient: crash",
+        ),
+    ):
+        monkeypatch.setattr(walks, "cover", lambda programs, tell, left=left: left)
+        deep, _ = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"]
+        assert deep.verdict is Verdict.ERROR
+        assert said in deep.statement
+    for other in (replace(whole, drawn=(24, DRAWN - 1)), replace(whole, classes=CLASSES - 1), replace(whole, beyond=1)):
         monkeypatch.setattr(walks, "cover", lambda programs, tell, other=other: other)
         deep, _ = walk_stage.paths_walked(Context("deep", 1, tmp_path, lambda _: None)).items["P1"]
         assert deep.verdict is Verdict.ERROR

@@ -51,6 +51,7 @@ def moves_left(machine: Machine, assumptions: Sequence[str], fleet: Fleet | None
     """The moves that some assumptions leave a machine for ever; fleet: whose machine it is, where it has several workers."""
     left, bits = forever(machine, assumptions), actors(machine, assumptions)
     known = {rule.name: (left[index], bits[index]) for index, rule in enumerate(machine.rules)}
+    decisions = fleet.decisions if fleet else frozenset[str]()
 
     def moves(state: State) -> list[tuple[str, State, int]]:
         who = _newest(fleet, machine, state) if fleet else None
@@ -61,7 +62,8 @@ def moves_left(machine: Machine, assumptions: Sequence[str], fleet: Fleet | None
                 goes_on = goes_on and not (who and RECLAIMS in assumptions)
                 whose = 0 if who else whose
             elif who is not None and rule.name.startswith(tuple(f"{worker}: " for worker in WORKERS)):
-                whose = whose if rule.name.startswith(f"{who}: ") else 0
+                worker, _, row = rule.name.partition(": ")
+                whose = whose if worker == who or row in decisions else 0
             if goes_on:
                 found.append((rule.name, after, whose))
         return found

@@ -90,9 +90,8 @@ def _execute(rows: Rows) -> None:
     rows.move("not permitted", Actor.WORKER, "tool:running:reject:tool_node", sees=at_work, writes="executor:idle",
               key="rejected", source="S3")  # fmt: skip
     if not rows.on >= ENDS_BY_ITS_EXECUTOR:
-        rows.row(
-            "executor: finds it ended", Actor.WORKER, sees=f"tool:{ENDED} executor:working", writes="executor:idle"
-        )
+        ended = f"tool:{ENDED} executor:working"
+        rows.row("executor: finds it ended", Actor.WORKER, sees=ended, writes="executor:idle")
     if "C-ORPHAN" in rows.on:
         rows.row("recover", Actor.WORKER, sees="tool:running|unknown executor:idle", writes="executor:working",
                  source="C-ORPHAN")  # fmt: skip

@@ -115,9 +115,8 @@ def _crash(terms: Terms, rule: Rule) -> Iterator[FleetRule]:
     else:
         yield terms.row(rule, {**kept, stands("effects"): frozenset({"yes"})}, writes)
         less = {n: v for n, v in writes.items() if n not in terms.ghosts(rule)}
-        own = {
-            n: v for n, v in kept.items() if n.startswith(OWN)
-        }  # what others have recorded since excuses nothing either
+        # Nor is anything excused by what others have recorded since.
+        own = {n: v for n, v in kept.items() if n.startswith(OWN)}
         yield terms.row(rule, {**own, stands("effects"): frozenset({"no"})}, less, f"{rule.name} (overtaken)")
     if late:
         less = {n: v for n, v in writes.items() if n != terms.shape.late and n not in terms.ghosts(rule)}

@@ -56,6 +56,7 @@ ASKS: Final = "memory:first|other fresh:no waiver:none|warned"
 DECIDING: Final = "crash, deciding"
 """How the rows begin by which a worker is gone where it only decides (`Policy.crashes`)."""
 UNCONFIRMED: Final = "crash, about to ask a verifier"
+"""The row by which a worker is gone that was about to look at the world."""
 UNHEARD: Final = "crash, about to hear what clients said"
 """How the rows begin by which a worker is gone that was about to read the stream again."""
 KNOWS: Final = {"at": "park", "told": "yes", "fresh": "no", "memory": "first|other", "node": "none"}
@@ -628,19 +629,13 @@ def _crash(policy: Policy) -> list[Rule]:
     nothing = guard(
         effect="none", finished="none", committed="none", resolved="none", ledger="none|inflight|no_effect|unknown"
     )
-    told_apart = (
-        "idle",
-        "recover",
-        "append_started",
-        "execute",
-        "await_reply",
-        "append_no_effect",
-        "confirm",
-        "park",
+    told_apart = {
+        *"idle recover append_started execute await_reply append_no_effect confirm park".split(),
         first,
-    )
+        *DECIDES,
+    }
     before = {
-        "crash": {"at": "|".join(place for place in AT if place not in (*told_apart, *DECIDES))},
+        "crash": {"at": "|".join(place for place in AT if place not in told_apart)},
         UNCONFIRMED: {"at": "confirm", **_pairs(ASKS)},
         "crash, about to park": {"at": "park", "told": "no"},
         "crash, about to park in doubt": {"at": "park", "landed": "no", "told": "yes", "finished": "none"},

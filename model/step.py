@@ -629,11 +629,8 @@ def _crash(policy: Policy) -> list[Rule]:
     nothing = guard(
         effect="none", finished="none", committed="none", resolved="none", ledger="none|inflight|no_effect|unknown"
     )
-    told_apart = {
-        *"idle recover append_started execute await_reply append_no_effect confirm park".split(),
-        first,
-        *DECIDES,
-    }
+    told_apart = ("idle", "recover", "append_started", "execute", "await_reply", "append_no_effect", "confirm", "park",
+                  first, *DECIDES)  # fmt: skip
     before = {
         "crash": {"at": "|".join(place for place in AT if place not in told_apart)},
         UNCONFIRMED: {"at": "confirm", **_pairs(ASKS)},

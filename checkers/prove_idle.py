@@ -23,6 +23,22 @@ _ONCE: Final = {
 _ACQUIRE: Final = {
     "acquire: committed": "whoever comes to B1 has found no evidence; a second look, at the ledger itself"
 }
+
+
+def _recorded(first: str, *records: str) -> dict[str, str]:
+    """The crashes before the first success write of an order, where records have the result that come later in it."""
+    return dict.fromkeys(
+        (f"crash at {first}, {record} is there" for record in records), "what comes later in the order is not there"
+    )
+
+
+def _overtaken(rows: Mapping[str, str]) -> dict[str, str]:
+    """The same, and F3 by which such a worker is overtaken."""
+    lost = ("fence effects", "fence effects (answer lost)")
+    return {**rows, **{f"{fence}, overtakes: {row}": why for fence in lost for row, why in rows.items()}}
+
+
+_RECORDED: Final = _overtaken(_recorded("put_effect", "finished", "committed", "ledger"))
 _STEP: Final = {
     **_KEY,
     **_ONCE,
@@ -48,8 +64,16 @@ _CONFLICT: Final = {"version conflict": "who stands in the stream is the one who
 _UNRECORDED: Final = "as written, an attempt to compensate leaves no event, and no other row has one to look at"
 
 CANNOT_FIRE: Final[Mapping[str, Mapping[str, str]]] = {
-    "hardened": {**_STEP, "2: ledger committed": "the ledger is written last"},
-    "s0-order-full-recovery": {**_STEP, "3: effect record": "in this order the effect record comes after the finished event"},
+    "hardened": {
+        **_STEP,
+        **_recorded("put_effect", "finished", "committed", "ledger"),
+        "2: ledger committed": "the ledger is written last",
+    },
+    "s0-order-full-recovery": {
+        **_STEP,
+        **_recorded("commit", "effect", "finished", "committed", "ledger"),
+        "3: effect record": "in this order the effect record comes after the finished event",
+    },
     "s4-reexecute-stable-key": {
         **_KEY,
         **dict.fromkeys(_ONCE, "each tool recognises a repeat"),
@@ -72,9 +96,10 @@ CANNOT_FIRE: Final[Mapping[str, Mapping[str, str]]] = {
     "fleet": {
         **_FLEET,
         **_CONFLICT,
+        **_RECORDED,
         "version conflict with a request, overtaken": "who was overtaken in the effect store was so in the stream before (F1)",
     },
-    "fleet-without-conditional": _FLEET,
+    "fleet-without-conditional": {**_FLEET, **_RECORDED},
     "fleet-recorded": _CONFLICT,
     "fleet-compensation": {
         **_CALL,
@@ -91,8 +116,11 @@ UNREACHED: Final[Mapping[str, tuple[str, ...]]] = {
         "append node failed, retryable", "append node failed, retryable (answer lost)", "append node failed, retryable (found)",
         "append node failed, unconfirmed", "append node failed, unconfirmed (answer lost)",
         "append node failed, unconfirmed (found)", "append warned", "append warned (answer lost)", "append warned (found)",
-        "confirm: a person has accepted it", "elsewhere: in doubt", "elsewhere: signalled", "ledger unknown: there",
-        "nothing to settle: cancelled", "on unknown: reexecute was scheduled", "park, an attempt is open",
+        "compensation was requested, harmless", "confirm: a person has accepted it", "crash at put_effect, committed is there",
+        "crash at put_effect, finished is there", "crash at put_effect, ledger is there",
+        "crash, about to hear what clients said, park", "crash, about to park in doubt", "crash, parked in doubt",
+        "elsewhere: in doubt", "elsewhere: signalled", "hears what clients said, park, once more", "ledger unknown: there",
+        "on unknown: reexecute was scheduled", "park, an attempt is open",
         "park, an attempt is open (answer lost)", "park: cancelled", "reply: another result", "requeue", "requeue (answer lost)",
         "requeue (found)", "retry: cancelled",
     ),
@@ -111,14 +139,15 @@ UNREACHED: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "fleet": _EVIDENCE,
     "fleet-compensation": ("crash during the call (barred)",),
-    "fleet-without-conditional": _EVIDENCE,
+    "fleet-without-conditional": (*_EVIDENCE, "compensation was requested, harmless (overtaken, by what it read)"),
 }  # fmt: skip
 """The rows that fire in no state that is reached (`prove_reached.py`), though the invariant has a state in which they would.
 
 Of four policies they are rows for what these leave out, under clauses for the policy that has it; of a step's fleet two
 that stand behind other evidence, and another result of a tool that recognises a repeat, of all of which the proof of one worker
 shows that they cannot fire; of an undoing's the crash of who was
-barred by a look that fences, and no such look is among its rows. Of every other proof: none.
+barred by a look that fences, and no such look is among its rows; without conditional appends, that one who was overtaken undoes
+by what it has read, to which that search does not come with two claims. Of every other proof: none.
 """
 
 _TOLD: Final = {"a cancel was requested": "the coupling says it of every worker"}
@@ -141,6 +170,7 @@ UNUSED: Final[Mapping[str, Mapping[str, str]]] = {
         _QUERY: _AS_WELL,
         "append_completed landed": "whoever ends a job writes nothing after it",
         "append_failed landed": "whoever ends a job writes nothing after it",
+        "append_cancelled landed": "whoever ends a job writes nothing after it",
         "no memory without a worker": "whoever claims begins without a memory",
     },
     "fleet-without-conditional": {**_TOLD, _QUERY: _AS_WELL},

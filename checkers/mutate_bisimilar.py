@@ -6,9 +6,10 @@ boundary, writes no event and changes nothing of this is not seen, be it a decis
 
 The relation holds each reachable state beside itself, and the pairs that come of the steps that the mutant has otherwise. It is
 a weak bisimulation where each step of the one in a pair has an answer of the other: the same rule, leading to a pair that looks
-alike; nothing, where the step is not seen; or unseen steps to the very state of the first, and then what that state answers. Of
-these none is a crash: who had to wait for one would answer never, perhaps. Rules are matched by name. So what is not proved here
-may be equivalent all the same; it is not called so.
+alike; nothing, where the step is not seen; unseen steps to the very state of the first, and then what that state answers; or
+unseen steps and then the same rule, to the very state that it leads to. Of the unseen steps none is a crash: who had to wait for
+one would answer never, perhaps. Rules are matched by name, but for those of a crash: nobody sees which row it is that takes a
+worker away. So what is not proved here may be equivalent all the same; it is not called so.
 
 Not told apart here are who goes round for ever in silence, and what is reached at all: liveness and what has to occur (the column
 *stated*) are asked of the mutant itself.
@@ -91,22 +92,39 @@ class Observer:
             after = state ^ delta
             found = [each for each in answers.get(rule, ()) if self.alike(after, each)]
             if len(found) != 1:  # several: which of them is the answer is not to be seen
-                if found or not self._silent(engine, rule, state, after):
+                if not found and self._later(others, other, rule, after):
+                    found = [after]
+                elif not found and self._silent(engine, rule, state, after):
+                    found = [other]
+                else:
                     raise ToldApartError
-                found = [other]
             yield after, found[0]
 
+    def _later(self, engine: Engine, state: int, rule: int, to: int) -> bool:
+        """Whether silent steps lead from a state to where a rule, or a crash for a crash, leads to another one."""
+        rules = engine.machine.rules
+        struck = rules[rule].actor is Actor.CRASH
+        return any(
+            before ^ delta == to and (number == rule or (struck and rules[number].actor is Actor.CRASH))
+            for before in self._reached(engine, state)
+            for delta, number in engine.steps(before)
+        )
+
     def _silently(self, engine: Engine, state: int, to: int) -> bool:
-        """Whether silent steps lead from a state to another one; no crash is among them: it may never come."""
+        """Whether silent steps lead from a state to another one."""
+        return to in self._reached(engine, state)
+
+    def _reached(self, engine: Engine, state: int) -> set[int]:
+        """A state, and where silent steps lead from it; no crash is among them: it may never come."""
         rules = engine.machine.rules
         reached, todo = {state}, [state]
-        while todo and to not in reached:
+        while todo:
             before = todo.pop()
             steps = ((n, before ^ d) for d, n in engine.steps(before) if rules[n].actor is not Actor.CRASH)
             fresh = {after for rule, after in steps if self._silent(engine, rule, before, after)} - reached
             reached |= fresh
             todo += fresh
-        return to in reached
+        return reached
 
     def _silent(self, engine: Engine, number: int, before: int, after: int) -> bool:
         """Whether nobody sees a step."""

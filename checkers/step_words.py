@@ -42,7 +42,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._read = 0
-        self._reasons: dict[str, str] = {}
+        self._reasons: dict[str, str | None] = {}
         self._failed: dict[str, Json] = {}
 
     def misquoted(self, events: Sequence[StoredEvent], due: Mapping[str, Due]) -> str:
@@ -58,8 +58,8 @@ class Reader:
         wrong = _misquoted(event, due, self._reasons.get(step), self._failed.get(step))
         if event.type == "tool_invocation_finished" and event.data["outcome"] == "success":
             self._failed[step] = event.data.get("failed")
-        if event.type == "node_finished" and event.data.get("reason") is not None:
-            self._reasons[step] = event.data["reason"]
+        if event.type == "node_finished":  # a success after a requeue has no reason
+            self._reasons[step] = event.data.get("reason")
         return wrong
 
 

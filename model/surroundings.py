@@ -23,6 +23,8 @@ from .step import LETS_GO, SET, UNHEARD, build
 NO_RECORD: Final = {"effect": "none", "finished": "none", "committed": "none", "resolved": "none", "node": "none",
                     "requeue": "none"}  # fmt: skip
 """Nothing says that the step has had its effect, and its node has not ended."""
+SETTLED: Final = ("recover", "on_unknown", "retry_policy", "confirm", "append_failed", "compensate", "requeue")
+"""Where a step is when what is known of it is on record, and the turn has an earlier one at hand."""
 ELSEWHERE: Final = "elsewhere"
 """How the rows begin that are another step's deeds."""
 
@@ -53,14 +55,11 @@ def surroundings() -> list[Rule]:
 
 
 def _hears() -> list[Rule]:
-    """An earlier step was undone in this turn, and what overtook that is read before this one is gone on with; or a person has
-    asked for that meanwhile, and a worker that parks reads again what it has read.
-    """
-    begun = guard(at="recover", landed="no", job="open")
-    places = {"begun before": begun, "and heard it before": guard(at="park", landed="no", told="yes")}
+    """An earlier step is at work in this turn, and what overtook it is read before this one, which has begun, is gone on with."""
+    begun = guard(at="|".join(SETTLED), landed="no", job="open")
     return [
-        *(Rule(f"hears what clients said, {how}", Actor.WORKER, sees, writes={"told": "=cancel"}, boundary="fence_events",
-               source="T-WORKER") for how, sees in places.items()),
+        Rule("hears what clients said, begun before", Actor.WORKER, begun, writes={"told": "=cancel"}, boundary="fence_events",
+             source="T-WORKER"),
         Rule(f"{UNHEARD}, begun before", Actor.CRASH, begun, writes=LETS_GO),
     ]  # fmt: skip
 

@@ -5,7 +5,7 @@ from functools import cache, partial
 import pytest
 
 from crashwindow.checkers.explore import explore
-from crashwindow.checkers.mutate_bisimilar import ToldApartError
+from crashwindow.checkers.mutate_bisimilar import Observer, ToldApartError
 from crashwindow.checkers.mutate_enumerate import OTHERWISE, StepsBeside, graph_of, parted
 from crashwindow.checkers.mutate_model import Bench
 from crashwindow.checkers.mutate_refine import compensates
@@ -96,6 +96,7 @@ def test_what_the_code_does_not_do_is_killed(policy: str, what: str) -> None:
         ("gate-hardened", "the decider signals: does not write decider", "decider"),
         deep("contract-hardened", "start: does not write executor", "executor"),
         deep("contract-hardened", "crash of the caller: does not write caller", "caller"),
+        deep("hardened", "ledger unknown: does not write at", "at"),
     ],
 )
 def test_what_nobody_sees_is_bisimilar(policy: str, what: str, field: str) -> None:
@@ -106,6 +107,14 @@ def test_what_nobody_sees_is_bisimilar(policy: str, what: str, field: str) -> No
     assert said.startswith("bisimilar: each step of the one is answered by the other")
     assert f"differ in {field} alone" in said
     assert enumerated(policy, named(policy, what)) == ""
+
+
+def test_a_crash_is_answered_by_one_behind_a_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that stays where it has written decides once more than another one does: who is gone there may be gone later."""
+    mutant = ("hardened", "ledger unknown: does not write at")
+    assert bisimilar(*mutant).startswith("bisimilar: ")
+    monkeypatch.setattr(Observer, "_later", lambda *_: False)
+    assert bisimilar(*mutant) == ""
 
 
 @pytest.mark.parametrize(

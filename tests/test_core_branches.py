@@ -21,7 +21,8 @@ RUNTIME: Final = Path(protocol.__file__).parent
 CASES: Final = (
     "behind", "queried", "doubted", "before-llm", "after-llm", "approved", "gate-approval", "gate-signal", "half-undone",
     "half-undone-unsure", "after-told", "for-good", "pauses", "rests", "inputs", "inputs-lost", "strays", "reexecute-1",
-    "told-for-good", "retold", "owed", "owed-fails", "refused", "query-quiet-1", "warned", "modes", "after-tool", "both-undone", "fail-2",
+    "told-for-good", "retold", "owed", "owed-fails", "refused", "query-quiet-1", "warned", "modes", "after-tool", "both-undone",
+    "fail-2",
 )  # fmt: skip
 """Enough of them: each is small but the last ones."""
 DEFENCE: Final = "defence in depth: what stands before it never lets it come to that"

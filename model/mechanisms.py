@@ -139,7 +139,7 @@ NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     "K-TERMINAL": ("P10", "P15"), "L-RECORD": ("P12",), "L-INJECT": ("P12",), "L-CATCHUP": ("P12",), "L-RETRY": ("P12",),
 }  # fmt: skip
 """The matrix, stated by hand for readers: the properties that need each mechanism. `necessity` computes it and compares."""
-NEEDED_BY_JOBS: Final[Mapping[str, tuple[str, ...]]] = {"rule-0": ("P3", "P6"), "atomic-acquire": ("P10",)}
+NEEDED_BY_JOBS: Final[Mapping[str, tuple[str, ...]]] = {"rule-0": ("P6",), "atomic-acquire": ("P10",)}
 """And those that need it for what may befall a job beside its step's own execution: the deep profile searches that."""
 PLANTS: Final[Mapping[str, tuple[str, Missing]]] = {
     "ledger": ("the ledger is written first, and nobody looks up the effect record",

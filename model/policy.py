@@ -35,7 +35,7 @@ class Policy:
     confirmed: the evidence whose results are confirmed before they are injected (T-CONFIRM); the rest is injected as found.
     verifier_error: what a verifier that cannot say is taken for; as written an error counts as a mismatch (S0 ③).
     crashes: where a worker may be lost: before each command, or also where it only decides what the next one will be. That the
-        second adds nothing that can be seen is shown (`checkers.edge_untold`).
+        second adds nothing that can be seen is shown (`checkers.crash_anywhere`).
     """
 
     name: str

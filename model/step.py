@@ -672,7 +672,7 @@ def _crash_recorded(first: str, nothing: Guard) -> list[Rule]:
 
 
 def _crash_deciding(first: str) -> list[Rule]:
-    """A crash where no command is at hand: without these rows the machine looks the same in every run (`checkers.edge_untold`)."""
+    """A crash where no command is at hand: without these rows the machine looks the same in every run (`checkers.crash_anywhere`)."""
     there = {"ledger": "committed"} if SLOTS[first] == "recorded" else {SLOTS[first]: SET}
     deciding: dict[str, tuple[Guard, tuple[Guard, ...]]] = {
         "": (guard(at="|".join(DECIDES)), ()),

@@ -10,10 +10,10 @@ from typing import Final
 from ..model.fleet import Fleet
 from ..model.fleet_build import build_fleet
 from ..model.fleet_semantics import COMPENSATION_SHAPE, GATE_SHAPE, staffed
-from ..model.fleet_shape import FENCED, PROTECTIONS, RECORDED_SHAPE, STEP_SHAPE, FleetPolicy
+from ..model.fleet_shape import FENCED, PROTECTIONS, RECORDED_SHAPE, STEP_SHAPE, STORES, FleetPolicy
 from ..model.gate import build_gate
 from ..model.machine import Scope
-from ..model.policy import Policy
+from ..model.policy import HARDENED, Policy
 from ..model.recorded import build_recorded
 from ..model.step import build
 
@@ -55,9 +55,19 @@ def kinds(fleet: Fleet) -> str:
     return ", ".join(f"{f.name} {' or '.join(f.starts)}" for f in fleet.shared if f.scope is Scope.CONFIG)
 
 
+def struck(step: Policy, policy: FleetPolicy) -> Policy:
+    """A step's policy with the crashes that its workers need.
+
+    Where a store has no fence, a worker that was overtaken may write there what the one that leads is about to write; that one has
+    no command at hand then, and is gone, or overtaken, where it only decides (decision 047).
+    """
+    fenced = all(f"fence-{store}" in policy.on for store in STORES)
+    return step if fenced else replace(step, crashes="anywhere")
+
+
 def step_fleet(policy: FleetPolicy = FENCED) -> Fleet:
     """The whole tool step, for any number of workers."""
-    return build_fleet(build(), STEP_SHAPE, policy)
+    return build_fleet(build(struck(HARDENED, policy)), STEP_SHAPE, policy)
 
 
 def recorded_fleet(policy: FleetPolicy = RECORDED) -> Fleet:
@@ -77,4 +87,4 @@ def compensation_fleet(policy: FleetPolicy = COMPENSATION) -> Fleet:
 
 def searched_fleet(policy: FleetPolicy = FENCED, config: dict[str, str] = TOOL) -> Fleet:
     """The tool step's own execution, under one configuration: what is searched."""
-    return only(build_fleet(build(STEP_ALONE), STEP_SHAPE, policy), config)
+    return only(build_fleet(build(struck(STEP_ALONE, policy)), STEP_SHAPE, policy), config)

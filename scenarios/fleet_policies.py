@@ -58,8 +58,8 @@ def kinds(fleet: Fleet) -> str:
 def struck(step: Policy, policy: FleetPolicy) -> Policy:
     """A step's policy with the crashes that its workers need.
 
-    Where a store has no fence, a worker that was overtaken may write there what the one that leads is about to write; that one has
-    no command at hand then, and is gone, or overtaken, where it only decides (decision 047).
+    Where a store has no fence, a worker that was overtaken may write there what the one that leads is about to write. That one
+    has no command at hand then, and is gone, or overtaken, where it only decides (decision 047).
     """
     fenced = all(f"fence-{store}" in policy.on for store in STORES)
     return step if fenced else replace(step, crashes="anywhere")

@@ -96,6 +96,11 @@ def backoff_forgotten(patch: Patch) -> None:
     patch.setattr(turn.Run, "wait", lambda self, pause, *cancellable: iter(()))
 
 
+def every_error_retried(patch: Patch) -> None:
+    """A step is tried again after an error that its policy does not list."""
+    patch.setattr(RetryPolicy, "accepts", lambda self, error: True)
+
+
 def compensation_without_barrier(patch: Patch) -> None:
     """A compensation is executed before compensation_started is durable."""
 

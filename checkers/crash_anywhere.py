@@ -2,7 +2,9 @@
 
 So the machine of a step, and its fleet, have crashes before commands alone, and each of them is taken by the code. Here the rows
 of the others are put back (`Policy.crashes`), and it is shown that without them the machine looks the same in every run, however
-long: of one worker by a simulation (`edge_untold`), of two along every word that can be seen (`enumerate_fleet_untold`).
+long: of one worker by a simulation (`edge_untold`), of two along every word that can be seen (`enumerate_fleet_untold`). What is
+seen are the stores and the world. What properties note beside these is seen by nobody, so that crashes anywhere break no
+property is proved by itself, of a step and of its fleet (decision 047).
 """
 
 from collections.abc import Iterable
@@ -36,7 +38,8 @@ def of_two() -> Item:
     """Two workers, one of which may overtake the other while that one decides."""
     spaces = fleets(ANYWHERE)
     edges = elsewhere(fleet_edges(spaces))
-    return _item("two workers", len(edges), bool(edges) and untold_of_two(spaces, edges), 2)
+    who = "two workers on the step alone, within two claims and two attempts,"
+    return _item(who, len(edges), bool(edges) and untold_of_two(spaces, edges), 2)
 
 
 def elsewhere(edges: Iterable[RowEdge]) -> set[RowEdge]:

@@ -36,6 +36,8 @@ GIVEN: Final = "given"
 ASKED: Final = "asked"
 RAISED: Final = "raised"
 OVERDUE: Final = "overdue"
+REFUSAL: Final = "the world refused"
+"""What a tool says whose request has no effect."""
 FILES: Final = (REQUESTS, EFFECTS, LOOKS, QUESTIONS, GIVEN, ASKED, RAISED, OVERDUE)
 """Every file of the witness; each only ever grows."""
 
@@ -239,7 +241,7 @@ def witness_tool(
             line = (world.find(context.external_key) if idempotent else None) or world.effect(context)
         world.call.reached()
         if behaviour == "no_effect":
-            raise NoEffectError("the world refused")
+            raise NoEffectError(REFUSAL)
         if line is None or behaviour == "lost_answer":
             raise ConnectionError("the answer was lost")
         change = {"resource_type": "line", "resource_id": line.external_id}

@@ -103,6 +103,7 @@ BUGS: Final = (
     Bug(b.cancel_with_an_open_attempt, "Run.heard", "P2", ("semantics-cancel-reexecute",)),
     Bug(b.requeued_after_unknown, "Step.ambiguous", "T-RETRY", ("semantics-retry-unknown-requeue",)),
     Bug(b.backoff_forgotten, "Run.wait", "T-RETRY", ("semantics-retry-backoff",)),
+    Bug(b.every_error_retried, "RetryPolicy.accepts", "T-RETRY", ("semantics-retry-no-match",)),
     Bug(b.compensation_without_barrier, "Compensation.attempt", "P14", ("semantics-undo-partial",)),
     Bug(b.compensation_repeated, "compensation.undoing_tool", "P10", ("semantics-undo-lost",)),
     Bug(b.gate_walked_through, "Gate.run_or_recover", "P9", ("semantics-approved",)),

@@ -11,7 +11,7 @@ from ..runtime.turn import Worker
 from ..runtime.verifier import Confirmation, Mode
 from .crash_subject import Setting
 from .crash_turns import JOB, QUIET, TTL, submission
-from .crash_witness import Witnessed, World
+from .crash_witness import REFUSAL, Witnessed, World
 from .semantics_judge import SemanticsCourt
 from .semantics_life import Act, SemanticsLife, When, Why, Word
 from .semantics_records import UNDO as UNDO_OF
@@ -51,8 +51,11 @@ class SemanticsCase:
         undoings = {deed.id: deed.undo for deed in self.deeds if deed.undo is not None}
         quiet |= {step + UNDO_OF: undo.quiet for step, undo in undoings.items() if undo.look != "fence"}
         retried = frozenset(deed.id for deed in self.deeds if deed.errors is None)
+        unlisted = frozenset(
+            d.id for d in self.deeds if d.errors is not None and not any(e in REFUSAL for e in d.errors)
+        )
         told = {deed.id: deed.changes for deed in self.deeds}
-        return SemanticsCourt(self.mode, harmless, quiet, retried, told, self.order == COMMIT_FIRST)
+        return SemanticsCourt(self.mode, harmless, quiet, retried, unlisted, told, self.order == COMMIT_FIRST)
 
     @property
     def deeds(self) -> tuple[Deed, ...]:

@@ -32,7 +32,8 @@ class SemanticsCourt:
     """The court of one case. mode: how the case's verifiers confirm; None where it has none.
 
     harmless: whether its compensation may run for an effect that is not recorded. quiet: D of the steps and undoings that are
-    asked about it (`laws.final`). retried: the steps whose tools take no error for final (`laws.given_up`).
+    asked about it (`laws.final`). retried: the steps whose tools take no error for final (`laws.given_up`); unlisted: those whose
+    policies do not list what their tools raise (`laws.not_retried`).
     told: what each step's tool tells of its effect; ledger_first: whether the ledger alone may hold a result
     (`laws.changes_recorded`).
     """
@@ -41,6 +42,7 @@ class SemanticsCourt:
     harmless: bool = False
     quiet: Mapping[str, float] = field(default_factory=dict)
     retried: frozenset[str] = frozenset()
+    unlisted: frozenset[str] = frozenset()
     told: Mapping[str, laws.Changes] = field(default_factory=dict)
     ledger_first: bool = False
 
@@ -100,6 +102,7 @@ class SemanticsCourt:
         found += beyond_the_end([row.type for row in durable.events])
         found += laws.retries(durable)
         found += laws.given_up(durable, self.retried)
+        found += laws.not_retried(durable, self.unlisted)
         found += laws.cancels(durable)
         found += laws.gates(durable)
         found += laws.waits(durable)

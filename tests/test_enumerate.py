@@ -19,7 +19,7 @@ from crashwindow.checkers.enumerate_case import ALONE, WideCase, said
 from crashwindow.checkers.enumerate_cover import fleet_sets, reachable, step_sets
 from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_sets import Sets
-from crashwindow.checkers.enumerate_sqlite import SqliteFloor, alike, compared
+from crashwindow.checkers.enumerate_sqlite import Alike, SqliteFloor, alike, compared
 from crashwindow.checkers.enumerate_stage import COUNTS, KILLS, enumerated, every, planted, product, refined
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore
@@ -348,6 +348,29 @@ def test_other_counts_than_the_pinned_ones_fail_the_command(
     assert main(["conform", "--case", "half-undone"]) == 1
     said = capsys.readouterr().out
     assert "it is not shown that code and the model agree: the counts of half-undone are not those pinned" in said
+
+
+@pytest.mark.parametrize(
+    ("states", "different", "code", "said"),
+    [
+        (COUNTS["fail-2"][0], "", 0, "steps\n"),
+        (7, "", 1, "which is not what is pinned"),
+        (COUNTS["fail-2"][0], "another record", 1, "another record"),
+    ],
+)
+def test_so_they_do_over_sqlite(
+    states: int,
+    different: str,
+    code: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """There, too, the same graph of something else shows nothing."""
+    told = Alike(states, COUNTS["fail-2"][1], different)
+    monkeypatch.setattr(cli_enumerate, "compared", lambda name: told)
+    assert main(["conform", "--case", "fail-2", "--over", "sqlite"]) == code
+    assert capsys.readouterr().out.endswith(f"{said}\n".replace("\n\n", "\n"))
 
 
 def test_a_parting_is_said_in_words() -> None:

@@ -261,6 +261,14 @@ def test_a_backoff_forgotten_by_a_recovery_is_found(monkeypatch: pytest.MonkeyPa
     assert "T-RETRY: attempt 2 of a came 0.0 s after its grant, not 5.0 s" in words(swept("retry-backoff", FAULT_FREE))
 
 
+def test_an_error_that_no_policy_lists_and_that_is_retried_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step whose policy lists other errors is tried again: T-RETRY. A run without a fault, which others are compared with, is
+    wrong as well, so it takes a sentence that states what is right."""
+    bugs_semantics.every_error_retried(monkeypatch)
+    found = words(swept("retry-no-match", FAULT_FREE))
+    assert "T-RETRY: a was to be tried again after an error that its policy does not list" in found
+
+
 # Planted bugs: compensation.
 
 

@@ -19,7 +19,7 @@ from crashwindow.runtime import protocol
 CORE: Final = ("protocol", "compensation", "confirm", "gate", "inputs", "llm_step", "job")
 RUNTIME: Final = Path(protocol.__file__).parent
 CASES: Final = (
-    "behind", "queried", "doubted", "before-llm", "after-llm", "approved", "gate-approval", "gate-signal", "half-undone",
+    "behind", "queried-all", "doubted", "before-llm", "after-llm", "approved", "gate-approval", "gate-signal", "half-undone",
     "half-undone-unsure", "after-told", "for-good", "pauses", "rests", "inputs", "inputs-lost", "strays", "reexecute-1",
     "told-for-good", "retold", "owed", "owed-fails", "refused", "query-quiet-1", "warned", "modes", "after-tool", "both-undone",
     "fail-2",

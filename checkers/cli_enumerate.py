@@ -17,7 +17,19 @@ from .enumerate_certain import CertainSets
 from .enumerate_cover import step_sets
 from .enumerate_fleet_stage import fleet_converse, fleets
 from .enumerate_sqlite import compared
-from .enumerate_stage import CONVERSE, COUNTS, PARTLY, QUICK, SEVERAL, converse, enumerated, every, product, samples
+from .enumerate_stage import (
+    CONVERSE,
+    COUNTS,
+    PARTLY,
+    QUICK,
+    SEVERAL,
+    as_pinned,
+    converse,
+    enumerated,
+    every,
+    product,
+    samples,
+)
 from .evidence import Item, Verdict
 from .explore import explore
 from .interleave import CASES
@@ -138,8 +150,7 @@ def _over_sqlite(case: str | None) -> int:
         several = ", ".join(name for name in SEVERAL if name in CASES)
         raise CommandError(f"over SQLite there are cases of several workers: {several}")
     found = compared(name)
-    strayed = (found.states, found.transitions) != COUNTS[name][:2]
-    wrong = found.different or ("which is not what is pinned" if strayed else "")
+    wrong = found.different or ("" if as_pinned(name, found) else "which is not what is pinned")
     print(f"{name} over SQLite: {found.states} states, {found.transitions} steps" + (f": {wrong}" if wrong else ""))
     return 1 if wrong else 0
 

@@ -16,18 +16,20 @@ from ..model.step import DECIDING, UNCONFIRMED, UNHEARD, build
 from .conform_follow import EdgeClass
 from .edge_untold import untold
 from .enumerate_fleet import ANYWHERE, RowEdge
-from .enumerate_fleet_stage import fleet_edges, fleets
+from .enumerate_fleet_stage import WITHIN, fleet_edges, fleets
 from .enumerate_fleet_untold import untold as untold_of_two
 from .evidence import Item, Verdict
 from .explore import explore
 
+EVERYWHERE: Final = replace(HARDENED, name="hardened, crashes anywhere", crashes="anywhere")
+"""The whole job, whose worker may be gone where it only decides, too; `ANYWHERE` is the step alone."""
 MORE: Final = (DECIDING, UNHEARD, UNCONFIRMED)
 """What is in the name of a row of the fleet that its cases do not have: nobody speaks there, and nobody is asked."""
 
 
 def of_one() -> Item:
     """One worker: the whole machine of a step."""
-    machine = build(replace(HARDENED, name="hardened, crashes anywhere", crashes="anywhere"))
+    machine = build(EVERYWHERE)
     space = explore(machine)
     deciding = {number for number, rule in enumerate(machine.rules) if rule.name.startswith(DECIDING)}
     edges = {EdgeClass(*edge) for edge in space.engine.classes() if edge[0] in deciding}
@@ -38,8 +40,9 @@ def of_two() -> Item:
     """Two workers, one of which may overtake the other while that one decides."""
     spaces = fleets(ANYWHERE)
     edges = elsewhere(fleet_edges(spaces))
-    who = "two workers on the step alone, within two claims and two attempts,"
-    return _item(who, len(edges), bool(edges) and untold_of_two(spaces, edges), 2)
+    return _item(
+        f"two workers on the step alone, {WITHIN},", len(edges), bool(edges) and untold_of_two(spaces, edges), 2
+    )
 
 
 def elsewhere(edges: Iterable[RowEdge]) -> set[RowEdge]:

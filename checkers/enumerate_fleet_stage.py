@@ -121,6 +121,8 @@ TOOLS: Final = (
     {"idempotent": "yes", "on_unknown": "reexecute", "look": "none"},
 )
 """The kinds of tool of the cases, whose fleets' edges are counted together."""
+WITHIN: Final = "within two claims and two attempts of one step"
+"""The bounds of the cases whose edges two workers take all, in words."""
 ATTEMPTS: Final = (1, 2)
 """How many the plans of the cases have."""
 
@@ -143,6 +145,6 @@ def fleet_converse(sets: CertainSets, spaces: Sequence[Space]) -> Item:
     )
     told = Taken(*({row_in_words(edge) for edge in each} for each in (edges, certain, perhaps)))
     return judged(
-        "two workers that run the shipped code take", "their fleet, within two claims and two attempts of one step,",
+        "two workers that run the shipped code take", f"their fleet, {WITHIN},",
         told, "crashwindow conform --workers 2",
     )  # fmt: skip

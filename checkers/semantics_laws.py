@@ -111,14 +111,14 @@ def given_up(durable: Durable, retried: Collection[str]) -> Iterator[str]:
             yield f"T-RETRY: {step} was given up after {attempts} attempts, and {least} were allowed"
 
 
-def not_retried(durable: Durable, final: Collection[str]) -> Iterator[str]:
+def not_retried(durable: Durable, unlisted: Collection[str]) -> Iterator[str]:
     """T-RETRY: an error that a step's policy does not list is its last: no retry is granted for it, nor is the job queued again.
 
-    final: the steps whose policies do not list what their tools raise. After a word, of a query or a person, one may be.
+    unlisted: the steps whose policies do not list what their tools raise. After a word, of a query or a person, one may be.
     """
-    for step in final:
+    for step in unlisted:
+        ends = of(durable, ENDED, "invocation_resolved", step=step)
         for row in of(durable, "retry_scheduled", "node_finished", step=step):
-            ends = of(durable, ENDED, "invocation_resolved", step=step)
             last = next((each for each in reversed(ends) if each.version < row.version), None)
             retries = row.type == "retry_scheduled" or row.said["result_type"] == "retryable_failure"
             if retries and last is not None and last.type == ENDED and last.said["outcome"] == "no_effect":

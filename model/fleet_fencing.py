@@ -99,7 +99,7 @@ def refusals(terms: Terms) -> Iterator[FleetRule]:
         places |= {place for place, stores in terms.shape.within.items() if store in stores}
         at = frozenset({*places, f"fence_{store}"} - {"idle"})
         below = guard(**{stands(store): "no"})
-        if f"fence-{store}" not in terms.policy.on:
+        if not terms.policy.fences(store):
             continue
         overtaken = guard(**{stands("effects"): "no"})
         yield FleetRule(

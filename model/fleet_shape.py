@@ -42,6 +42,10 @@ class FleetPolicy:
         if unknown:
             raise ValueError(f"policy {self.name!r}: there are no protections {', '.join(sorted(unknown))}")
 
+    def fences(self, store: str) -> bool:
+        """Whether a store has a fence."""
+        return f"fence-{store}" in self.on
+
 
 FENCED: Final = FleetPolicy("fleet")
 

@@ -109,7 +109,7 @@ class Terms:
 
     def fenced(self, store: str) -> dict[str, frozenset[str]]:
         """What a store asks of whoever writes: nothing, where its fence is switched off."""
-        return {stands(store): frozenset({"yes"})} if f"fence-{store}" in self.policy.on else {}
+        return {stands(store): frozenset({"yes"})} if self.policy.fences(store) else {}
 
     def conditional(self) -> dict[str, frozenset[str]]:
         """What an append asks beside that."""

@@ -61,8 +61,7 @@ def struck(step: Policy, policy: FleetPolicy) -> Policy:
     Where a store has no fence, a worker that was overtaken may write there what the one that leads is about to write. That one
     has no command at hand then, and is gone, or overtaken, where it only decides (decision 047).
     """
-    fenced = all(f"fence-{store}" in policy.on for store in STORES)
-    return step if fenced else replace(step, crashes="anywhere")
+    return step if all(map(policy.fences, STORES)) else replace(step, crashes="anywhere")
 
 
 def step_fleet(policy: FleetPolicy = FENCED) -> Fleet:

@@ -176,7 +176,7 @@ NOT_CHECKED: Final = (
     "`both-undone`, parted from the model where their samples do not look; that is mended, and beyond their samples they are not gone through. With two "
     "workers clients ask for a cancel, or send the one signal that another step waits for, both where a single worker has one claim; or have the step itself "
     "undone, in 11 cases that are samples alone. What is proved for any number of workers is not said of an earlier step that is undone while they work. Three work without clients and a store's faults, on a tool that is looked at quietly behind one schedule alone. That two workers take "
-    "every edge of their fleet that anybody can tell is within two claims and two attempts, without clients and other steps; which edges of a gate are taken is not counted.",
+    "every edge of their fleet is within two claims and two attempts, without clients and other steps; which edges of a gate, a compensation or a recorded value are taken is not counted.",
     "Not enumerated: an input that is asked for once the request is sent, the calls of a language model, a lost answer of the contract store beside "
     "a step, a step that rests once a later one has begun, an ended job's step that another job undoes; of the contract "
     "engine (decision 034) two steps' contracts in one decision, requests for data, approval nodes of plans; PostgreSQL. Nor of a store beside its rules: checkpoints, pages "

@@ -125,16 +125,26 @@ def _index(file: str) -> tuple[dict[str, list[_Text]], list[_Text]]:
 @cache
 def _texts(file: str) -> tuple[_Text, ...]:
     tree = ast.parse((MODEL / file).read_text(encoding="utf-8"))
-    return tuple(_strings(tree, f"model/{file}", ""))
+    return tuple(_strings(tree, f"model/{file}", "", dict(_constants(tree))))
 
 
-def _strings(node: ast.AST, file: str, function: str, called: str | None = None) -> Iterator[_Text]:
+def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """The strings that a file names once, for use in others."""
+    for each in tree.body:
+        match each:
+            case ast.AnnAssign(target=ast.Name(name), value=ast.Constant(str(text))):
+                yield name, text
+
+
+def _strings(
+    node: ast.AST, file: str, function: str, known: dict[str, str], called: str | None = None
+) -> Iterator[_Text]:
     """Every string: first what a call is given as a name, then what stands in a function, then what stands in a table."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         rank = 0 if called is not None else 1 if function else 2
         yield _Text(node.value, Line(file, node.lineno), rank, called or function)
     if isinstance(node, ast.JoinedStr):
-        fixed = [str(part.value) if isinstance(part, ast.Constant) else "" for part in node.values]
+        fixed = [_fixed(part, known) for part in node.values]
         length = sum(map(len, fixed))
         if length > SHORT:
             pattern = "".join(re.escape(text) if text else "(.*)" for text in fixed)
@@ -143,7 +153,15 @@ def _strings(node: ast.AST, file: str, function: str, called: str | None = None)
     inside = node.name if isinstance(node, ast.FunctionDef) else function
     named = {id(name): who for name, who in _names(node)} if isinstance(node, ast.Call) else {}
     for child in ast.iter_child_nodes(node):
-        yield from _strings(child, file, inside, named.get(id(child)))
+        yield from _strings(child, file, inside, known, named.get(id(child)))
+
+
+def _fixed(part: ast.expr, known: dict[str, str]) -> str:
+    """What a part of a formatted string always is; "" where that is not known."""
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    named = part.value if isinstance(part, ast.FormattedValue) else None
+    return known.get(named.id, "") if isinstance(named, ast.Name) else ""
 
 
 def _names(call: ast.Call) -> list[tuple[ast.expr, str]]:

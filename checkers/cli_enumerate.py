@@ -16,6 +16,7 @@ from .enumerate import Enumeration, agreement
 from .enumerate_certain import CertainSets
 from .enumerate_cover import step_sets
 from .enumerate_fleet_stage import fleet_converse, fleets
+from .enumerate_others import OTHERS
 from .enumerate_sqlite import compared
 from .enumerate_stage import (
     CONVERSE,
@@ -25,6 +26,7 @@ from .enumerate_stage import (
     SEVERAL,
     as_pinned,
     converse,
+    converse_beside,
     enumerated,
     every,
     product,
@@ -95,7 +97,7 @@ def conform_steps(args: argparse.Namespace) -> int:
     names = [args.case] if args.case else [name for name in QUICK if args.workers in (None, SEVERAL.get(name, 1))]
     if args.workers is not None and not args.case:
         names = [name for name in every() if SEVERAL.get(name, 1) == args.workers]
-    kept: dict[int, CertainSets] = {}
+    kept: dict[int | str, CertainSets] = {}
     console, runs = Console(emoji=False), []
     for run in enumerated(names, kept, certain=args.workers is not None):
         runs.append(run)
@@ -104,7 +106,8 @@ def conform_steps(args: argparse.Namespace) -> int:
     # One case takes few of the edges: only all of them together have to take each.
     item = _converse(args.workers, kept[args.workers]) if args.workers in CONVERSE else None
     anywhere = ANYWHERE[args.workers]() if args.workers in CONVERSE else None
-    items = [each for each in (item, anywhere) if each is not None]
+    others = [converse_beside(it, kept[it.policy], explore(it.sets().machine)) for it in OTHERS if args.workers == 1]
+    items = [each for each in (item, anywhere, *others) if each is not None]
     wrong = any(each.verdict is Verdict.REFUTED for each in items) or any(
         run.parted or run.remembered or _strayed(run) for run in runs
     )
@@ -113,6 +116,7 @@ def conform_steps(args: argparse.Namespace) -> int:
             "cases": [_told(run) for run in runs],
             "converse": converse_told(item),
             "crashes anywhere": converse_told(anywhere),
+            "converse of other machines": [converse_told(each) for each in others],
         }
         print(json.dumps(told, indent=2, ensure_ascii=False))
         return 1 if wrong else 0
@@ -128,7 +132,7 @@ def _agreement(runs: Sequence[Enumeration], workers: int | None) -> str:
     partial = samples(runs, "samples alone of")
     partial += [f"of {', '.join(behind)} what follows their schedules"] * bool(behind)
     if workers not in CONVERSE:
-        known = "which --workers 1 and --workers 2 say of a step, and nobody of a gate"
+        known = "which --workers 1 and --workers 2 say, and nobody of a compensation"
         partial.append(f"whether the code takes every edge of the model, {known}")
     return agreement(runs, "the model", [run.case.name for run in runs if _strayed(run)], partial)
 

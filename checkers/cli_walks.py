@@ -86,7 +86,7 @@ def enumerated_classes(tell: Callable[[str], None]) -> set[EdgeClass]:
     from .enumerate_case import ALONE, WIDE
     from .enumerate_stage import enumerated
 
-    kept: dict[int, CertainSets] = {}
+    kept: dict[int | str, CertainSets] = {}
     for run in enumerated([*ALONE, *WIDE], kept, certain=True):
         tell(f"the enumeration, for what it adds: {run.case.name}")
     return {EdgeClass(*edge) for edge in kept[1].certain.taken}

@@ -1,7 +1,7 @@
 """What is enumerated beside a tool step's own execution: looks at its record, partial effects, undoing, requeues, other steps."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from ..runtime.canonical import digest
@@ -11,6 +11,7 @@ from .interleave_case import JOB, STEP, TOOL, Bounds, Case
 
 OTHER: Final = "b"
 OTHER_TOOL: Final = "other"
+EARLIER: Final = "c"
 PROVIDER: Final = "oracle"
 SIGNAL: Final = "go"
 
@@ -28,7 +29,8 @@ class WideCase(Case):
     other may be a language model that is asked, or a person who is asked to approve this step. backoff: seconds before a retry,
     doubled each time; patience: how long a pause a turn makes. retryable: what an error has to say to be tried again, where it
     is stated. inputs: the tool asks for some before it sends its request, the same in each attempt, or others. foreign: somebody
-    may have made the request for approval before, for another action.
+    may have made the request for approval before, for another action. earlier: a step of the other tool comes before all others.
+    value: what a machine of two values calls the one that is told.
     """
 
     confirmed: tuple[Mode, ...] = ()
@@ -46,6 +48,8 @@ class WideCase(Case):
     retryable: tuple[str, ...] | None = None
     inputs: Literal["", "same", "other"] = ""
     foreign: bool = False
+    earlier: bool = False
+    value: Literal["first", "other"] = "first"
 
 
 def begun(case: WideCase) -> list[NewEvent]:
@@ -58,6 +62,8 @@ def begun(case: WideCase) -> list[NewEvent]:
         mine["retryable_errors"] = list(case.retryable)
     other = [another(case)] if case.other else []
     nodes: list[Any] = [*other, mine] if case.place == "before" else [mine, *other]
+    if case.earlier:
+        nodes = [{"id": EARLIER, "tool": OTHER_TOOL, "args": {}, "depends_on": []}, *nodes]
     plan: dict[str, Json] = {"version": 1, "nodes": nodes}
     return [
         NewEvent("job_created", "job_created", None, {"job_id": JOB}),
@@ -107,6 +113,14 @@ BRIEF: Final = Bounds(workers=1, claims=2, expiries=1, cancels=1)
 """Two lives, in which a client may cancel."""
 GATED: Final = Bounds(workers=1, claims=3, expiries=1, cancels=1)
 """The same with a life more, since who waits or parks lets go."""
+WOKEN: Final = Bounds(workers=1, claims=2, expiries=1)
+"""Who comes because somebody asks for something else."""
+THIRD: Final = Bounds(workers=1, claims=3, expiries=2)
+"""Two crashes, and a life behind them."""
+LOST_TWICE: Final = Bounds(workers=1, claims=2, expiries=1, faults=2)
+"""A crash, and a write whose answer is lost when it is made again."""
+FOLLOWED: Final = Bounds(workers=1, claims=2, expiries=2, cancels=1)
+"""A crash behind a schedule that has had one, and somebody who cancels."""
 CRASH_ALONE: Final = Bounds(workers=1, claims=9, expiries=8)
 CRASHES: Final = Bounds(workers=1, claims=9, expiries=8, faults=1)
 """Many lives, and nobody who cancels."""
@@ -168,6 +182,10 @@ def said(worker: int, words: str) -> str:
     return ";".join(f"worker-{worker}:{word}" for word in words.split())
 
 
+EARLIER_DONE: Final = said(
+    1, f"{BEGUN} acquire append_started execute:done put_effect append_finished {NOTED} checkpoint"
+)
+"""The step before all others is done."""
 OUTLIVED: Final = ";".join((
     said(1, f"{BEGUN} acquire append_started execute:done put_effect append_finished {NOTED} checkpoint acquire append_started"
             " execute timeout append_unknown ledger_unknown park release"),
@@ -232,14 +250,54 @@ WIDE: Final = {
     )
 }  # fmt: skip
 """One worker at a time, with what stands beside a step's own execution. Sampled: so that what the model has is met."""
+PASSED: Final = ";".join((
+    "person:signal",
+    said(1, f"{BEGUN} append_wait_completed append_node_finished checkpoint acquire append_started execute"),
+    "person:cancel",
+))  # fmt: skip
+"""The gate is passed, the step's request is on the wire, and somebody asks for the job's end."""
 GATES: Final = {
     case.name: case
     for case in (
         WideCase("gate-approval", GATED, "fail", other="approve", sure=True),
         WideCase("gate-signal", GATED, "fail", other="wait", sure=True),
+        WideCase(
+            "gate-approval-woken",
+            WOKEN,
+            "fail",
+            other="approve",
+            undoes="works",
+            earlier=True,
+            sure=True,
+            lead=EARLIER_DONE,
+        ),
+        WideCase("gate-ended", FOLLOWED, "fail", other="wait", lead=PASSED),
+        WideCase("gate-ended-other", FOLLOWED, "fail", other="wait", lead=f"person:change;{PASSED}"),
+        WideCase(
+            "gate-signal-woken", WOKEN, "fail", other="wait", undoes="works", earlier=True, sure=True, lead=EARLIER_DONE
+        ),
     )
 }
 """A node that waits before the step, beside the machine of a gate. Sampled, too; the step never parks: no gate would see that."""
+ASKED_TWICE: Final = ";".join((
+    said(1, f"{BEGUN} acquire append_started"), "worker-1:crash;clock:expire",
+    said(2, f"{BEGUN} ledger_unknown schedule_retry acquire append_started"), "worker-2:crash;clock:expire",
+))  # fmt: skip
+"""Two workers have asked for an input, and were gone before they recorded it."""
+TOLD: Final = (
+    WideCase("value-input", CRASH, "reexecute", idempotent=True, inputs="same", sure=True),
+    WideCase("value-input-lost", FAULT, "reexecute", idempotent=True, inputs="same", sure=True),
+    WideCase(
+        "value-input-again", THIRD, "reexecute", idempotent=True, retries=2, inputs="same", sure=True, lead=ASKED_TWICE
+    ),
+    WideCase("value-llm", THIRD, "park", other="llm", sure=True),
+    WideCase("value-llm-lost", LOST_TWICE, "park", other="llm", sure=True),
+)
+VALUES: Final = {
+    case.name: case for told in TOLD for case in (told, replace(told, name=f"{told.name}-other", value="other"))
+}
+"""A value that is recorded before a step uses it, beside the machine of that; all that is asked is told the same, and which of
+the machine's two values that is called is free: each is tried. Sampled, too."""
 BOTH_UNDONE: Final = ";".join((
     said(1, f"{BEGUN} acquire append_started execute:done put_effect append_finished {NOTED} checkpoint acquire append_started"
             " execute timeout append_unknown ledger_unknown park release"),
@@ -255,5 +313,5 @@ AROUND: Final = {
 }
 """A step that is being undone, while its job comes to rest at an earlier one, beside the machine with the rows for what other
 steps do (`model.surroundings`). Sampled; without a store's faults, which those rows do not follow."""
-SAMPLED: Final = {**WIDE, **GATES, **AROUND}
+SAMPLED: Final = {**WIDE, **GATES, **VALUES, **AROUND}
 """Every case that is sampled."""

@@ -66,6 +66,10 @@ class Desk:
         request = self._contents[number].contracts.get(request_id(JOB, OTHER))
         return "" if request is None else request.status.value
 
+    def asked(self, number: int) -> str:
+        """The digest of the action that the job's request shows, in a content that has one."""
+        return self._contents[number].contracts[request_id(JOB, OTHER)].action_digest
+
     def said(self, word: Word, store: Store) -> bool:
         """A person says something; whether anything came of it. What is to be announced is not announced yet."""
         name, ports = request_id(JOB, OTHER), ContractPorts(store, lambda _: None, cast("ContractStore", self))

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from .enumerate_case import BRIEF, CRASH, FAULT, GATES, SAMPLED
+from .enumerate_case import BRIEF, CRASH, FAULT, FOLLOWED, SAMPLED, VALUES
 from .interleave_case import Bounds
 
 END: Final = "-all"
 """How the name of such a case ends."""
-FOLLOWED: Final = Bounds(workers=1, claims=2, expiries=2, cancels=1)
-"""A crash behind a schedule that has had one, and somebody who cancels."""
 BOUNDS: Final[Mapping[str, Bounds]] = {
     "warned": FAULT,
     "modes": BRIEF,
@@ -32,9 +30,10 @@ BOUNDS: Final[Mapping[str, Bounds]] = {
     "before-wait": BRIEF,
     "behind": BRIEF,
     "after-told": BRIEF,
+    "gate-approval": BRIEF,
     **{name: SAMPLED[name].bounds for name in (
         "queried", "doubted", "pauses", "rests", "for-good", "inputs", "inputs-lost", "strays", "before-llm", "after-llm",
-        "approved", *GATES,
+        "approved", "gate-signal", "gate-ended", "gate-ended-other", "gate-approval-woken", "gate-signal-woken", *VALUES,
     )},
 }  # fmt: skip
 """Of which sampled case, by name, and within what bounds."""

@@ -85,9 +85,9 @@ class WideFloor(Floor):
     case: WideCase
     acts: WideActs
 
-    def __init__(self, case: WideCase, mutant: Mutant = SHIPPED) -> None:
+    def __init__(self, case: WideCase, mutant: Mutant = SHIPPED, acts: type[WideActs] = WideActs) -> None:
         super().__init__(case, mutant)
-        self.acts = WideActs(case, mutant)
+        self.acts = acts(case, mutant)
         self.shelf, self.worlds = self.acts.shelf, self.acts.worlds
         self.steps = WideSteps(self.acts)
         self.turns = self.steps.turns

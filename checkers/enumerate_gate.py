@@ -9,57 +9,79 @@ from typing import Final
 
 from ..model.gate import build_gate
 from ..model.machine import Machine, Scope
-from ..runtime.commands import Claim, Command
+from ..runtime.commands import Claim, Command, Fence
 from ..runtime.records import Json
 from ..runtime.store import VersionConflict
-from .enumerate_case import WideCase
-from .enumerate_floor import WideFloor
+from .abstraction import StoredEvent
+from .enumerate_certain import CertainSets
+from .enumerate_gate_floor import ACTIONS, DIGESTS, HASHES, GateFloor
 from .enumerate_read import Letters, Reader, Seen
-from .enumerate_sets import Reading, Sets
+from .enumerate_records import whose
+from .enumerate_sets import Reading
 from .explore import Engine
 from .interleave_case import STEP
 from .interleave_floor import Move, State
-from .interleave_steps import Actor
 from .interleave_turn import Turn
 
 WRITES: Final = ("append_waiting", "append_wait_completed", "append_failed", "append_cancelled", "append_completed")
 """Boundaries that the gate's machine has as the code has them."""
 BEGINS: Final = "append_started"
+STARTS: Final = ("acquire", BEGINS)
 ASKS: Final = "open_approval"
-PLACES: Final = ("append_waiting", "append_wait_completed")
-"""What a worker is said to be about to do. Of the others the machine has no place, or what is decided shows in what is done."""
+AT: Final[Mapping[str, str]] = {
+    "load_request": "at:gate",
+    "open_approval": "at:ask",
+    "append_waiting": "at:append_waiting",
+    "append_wait_completed": "at:append_wait_completed",
+    **dict.fromkeys(STARTS, "at:start"),
+    "append_failed": "at:append_failed",
+}
+"""Where a worker is that comes to such a command before the step has started. Of others it has decided, or has not."""
 SAID: Final = {
     "approve": "person: approves",
     "deny": "person: denies",
     "withdraw": "person: denies",
-    "announce": "the decider signals",
+    "gone": "crash of the decider",
+    "again": "the signal of a decision is sent again",
+    "stray": "somebody signals, unasked",
+    "undo-earlier": "a person has another step undone",
+    "change": "the action becomes",
 }
 IN_STATUS: Final = {
     ("cancel", "open"): "cancel an open job",
     ("cancel", "waiting"): "cancel a waiting job",
     ("signal", "open"): "the signal comes early",
     ("signal", "waiting"): "the signal comes",
+    ("announce", "waiting"): "the decider signals",
 }
 """What people do, by the rules' names; and by what the job is about then."""
+NOBODY_WAITS: Final = "the decider finds nobody waiting"
 ANSWERED: Final = {"completed": "approved", "rejected": "denied", "cancelled": "denied"}
 """A request's status as a decision."""
 
 
-def gate_sets(machine: Machine | None = None, engine: Engine | None = None) -> Sets:
+class GateSets(CertainSets):
+    """The sets of a gate's machine. What crashes without a word of its own is a worker: who has answered has one."""
+
+    def fitting(self, op: str, who: str) -> frozenset[int]:
+        """The rules that an op can be."""
+        return super().fitting("name:crash of the worker" if op == "crash" else op, who)
+
+
+def gate_sets(machine: Machine | None = None, engine: Engine | None = None) -> GateSets:
     """The sets of the gate's machine. engine: its engine, where there is one already."""
     machine = machine or build_gate()
-    return Sets(machine, [f.name for f in machine.fields if f.scope is Scope.DURABLE], engine)
+    return GateSets(machine, [f.name for f in machine.fields if f.scope is Scope.DURABLE], engine)
 
 
 class GateReader(Reader):
     """What the words of a case with a node that waits mean to the gate."""
 
-    floor: WideFloor
+    floor: GateFloor
 
     @property
     def declared(self) -> dict[str, str]:
         """What the node waits for."""
-        assert isinstance(self.floor.case, WideCase)
         return {"kind": "approval" if self.floor.case.other == "approve" else "signal"}
 
     def read(self, state: State, names: Letters, move: Move) -> Seen:
@@ -71,13 +93,14 @@ class GateReader(Reader):
         elif who == "clock":
             ops = tuple("crash" for _ in self._left(state, names, after)) or ("stay",)
         elif who == "person":
-            ops = (f"name:{SAID.get(what) or IN_STATUS[what, self.floor.acts.stream(state.stores).status]}",)
+            status = self.durable(state)["job"]
+            ops = (f"name:{SAID.get(what) or IN_STATUS.get((what, status), NOBODY_WAITS)}",)
         else:
             owner, what = self._parted(word)
             self.turns.add(max(now[0], -1))
             ops = self._gated(what, self._turn(was), self._turn(now[0]), state, after)
             names = (*names, (owner, "")) if owner not in dict(names) else names
-        end = "any" if who == "person" else self._end(after)  # what a worker has read is old then
+        end = "any" if who == "person" else self._where(after)  # what a worker has read is old then
         return Seen(Reading(ops, end), self._kept(names, after))
 
     def _gated(self, what: str, before: Turn | None, then: Turn | None, state: State, after: State) -> tuple[str, ...]:
@@ -85,6 +108,8 @@ class GateReader(Reader):
         idle = before is None or isinstance(before.command, Claim | None) or self._void(before)
         if what == "crash":
             return ("stay",) if idle else ("crash",)
+        if what == "park":  # of the other step: to the gate its worker is gone
+            return ("crash",)
         done = self._done(what, before.command if before is not None else None, then, state, after)
         gone = not idle and then is not None and then.stopped
         return (done, "crash") if gone else (done,)
@@ -96,49 +121,72 @@ class GateReader(Reader):
             return "stay"
         if then is not None and then.answer is not None and isinstance(then.answer.error, VersionConflict):
             return "stay"
-        first = what == BEGINS and not self._started(state)
+        first = what == BEGINS and self._started(state) != self._started(after)
         asked = what == ASKS and self.world(state, ()) != self.world(after, ())
         return f"do:{what}" if what in WRITES or first or asked else "stay"
 
-    def _place(self, actor: Actor) -> str:
-        """Where a worker is: what it has read is decided by then, though another may be heard of before its next write."""
-        turn = self._turn(actor[0])
+    def _where(self, state: State) -> str:
+        """Where the only worker is: behind its claim it has read nothing; once the step has begun that decides."""
+        turn = self._turn(max((number for number, _ in state.actors), default=-1))
         if turn is None or isinstance(turn.command, Claim | None) or self._void(turn):
             return "at:idle"
-        return f"at:{turn.command.boundary}" if turn.command.boundary in PLACES else "past"
+        if isinstance(turn.command, Fence):
+            claimed = isinstance(self.floor.turns[turn.before].command, Claim)
+            return "at:replay" if claimed else "past"
+        if self._started(state) != "none":
+            return "at:execute"
+        boundary = turn.command.boundary
+        if boundary == ASKS and self.world(state, ())["asked"] != "none":
+            return "at:gate"  # it is made in two writes, and one of them is there
+        elsewhere = boundary in STARTS and whose(turn.command) == "other"
+        return "past" if elsewhere else AT.get(boundary, "past")
 
     # What is there.
 
-    def _started(self, state: State) -> bool:
-        return any(e.type == "tool_invocation_started" and e.step == STEP for e in self.records.events(state))
+    def _started(self, state: State) -> str:
+        """With which action the step has started."""
+        begun = (e for e in self.records.events(state) if e.type == "tool_invocation_started" and e.step == STEP)
+        return next((HASHES[str(event.data["args_hash"])] for event in begun), "none")
+
+    def _action(self, events: tuple[StoredEvent, ...]) -> str:
+        """Which action stands in the plan."""
+        nodes = next(event.data["plan"]["nodes"] for event in events if event.type == "plan_generated")
+        args = next(node["args"] for node in nodes if node["id"] == STEP)
+        return next(name for name, each in ACTIONS.items() if each == args)
 
     def durable(self, state: State) -> dict[str, str]:
-        """What the job's events say, as the gate has it: the action of a plan never changes."""
+        """What the job's events say, as the gate has it."""
         events = self.records.events(state)
         types = [event.type for event in events]
         waited = "job_waiting" in types
-        since = types[len(types) - types[::-1].index("job_waiting") :] if waited else types
-        signal = "signal_received" in types or (waited and "job_requeued" in since)
+        since = types[len(types) - types[::-1].index("job_waiting") :] if waited else []
+        undone = since.count("compensation_requested")  # each with the job's release
+        signal = "signal_received" in types or since.count("job_requeued") > undone
         answers = [event.data for event in events if event.type == "wait_completed"]
+        status = self.floor.acts.stream(state.stores).status
         return {
-            "job": self.floor.acts.stream(state.stores).status,
-            "action": "first",
+            "job": "open" if status == "parked" else status,  # what else holds it up is not a gate's
+            "action": self._action(events),
             "waited": "yes" if waited else "no",
             "signal": "received" if signal else "none",
             "wait": wait_of(answers[-1]) if answers else "none",
-            "woken": "no",
+            "woken": "yes" if undone else "no",
             "cancel": "yes" if "cancel_requested" in types else "no",
-            "started": "first" if self._started(state) else "none",
+            "started": self._started(state),
         }
 
     def world(self, state: State, names: Letters) -> dict[str, str]:
         """What the contract store says."""
-        status = self.floor.acts.desk.stands(self.floor.worlds[state.world].desk)
-        return {"asked": "first" if status else "none", "decision": ANSWERED.get(status, "none")}
+        desk, number = self.floor.acts.desk, self.floor.worlds[state.world].desk
+        status = desk.stands(number)
+        return {
+            "asked": DIGESTS[desk.asked(number)] if status else "none",
+            "decision": ANSWERED.get(status, "none"),
+        }
 
 
 def wait_of(answer: Mapping[str, Json]) -> str:
     """A `wait_completed` in the gate's words."""
     if "decision" not in answer:
         return "signalled"
-    return "first" if answer["decision"] == "approved" else "refused"
+    return DIGESTS[str(answer["digest"])] if answer["decision"] == "approved" else "refused"

@@ -1,56 +1,76 @@
 """A recorded value, as its machine has it (`model/recorded.py`): the words beside the step machine, read otherwise.
 
 The value is what a language model answers before the step, or the first input that the step's tool asks for. All that is asked is
-told the same, so one of the two values is never there; which of the machine's two it is called is free, and each is tried. How
-the step that uses it comes to its effect is its own protocol's: here it acts, and ends, before the job does.
+told the same, so one of the two values is never there, and the case says which of the machine's two it is called. How the step
+that uses it comes to its effect is its own protocol's: here it acts, and ends, before the job does.
 """
 
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Final
 
 from ..model.machine import Machine
 from ..model.recorded import build_recorded
-from ..runtime.commands import CallModel, Claim, Command
+from ..runtime.commands import Append, CallModel, Claim, Command, Execute, Fence, Pause, Renew
 from ..runtime.store import VersionConflict
 from .conform_follow import PLACE
-from .enumerate import Graph, Product
-from .enumerate_case import OTHER, WideCase
+from .enumerate_case import OTHER
+from .enumerate_certain import CertainSets
 from .enumerate_floor import WideFloor
 from .enumerate_inputs import RECORD
 from .enumerate_read import UNSEEN, Letters, Reader, Seen
 from .enumerate_records import whose
-from .enumerate_sets import Reading, Sets
+from .enumerate_sets import Reading
 from .explore import Engine
 from .interleave_case import STEP
 from .interleave_floor import Move, State
-from .interleave_steps import Actor
 from .interleave_store import Effects
 from .interleave_turn import Turn
 
 WRITES: Final = ("put_effect", "append_committed", "append_node_finished")
 """The writes of a language model's node."""
-ENDS: Final = ("name:the step with the", "name:llm: the step with|input: the step with", "do:append_completed")
-USES: Final = "name:use the"
-"""Who takes over behind a crash uses the value, too: that the step has begun before is its own protocol's to see."""
+AT: Final[Mapping[str, str]] = {
+    "call_model": "at:ask",
+    "put_effect": "at:put_effect",
+    "append_committed": "at:append_committed",
+    "append_node_finished": "at:append_node",
+}
+"""Where a worker is that comes to such a command of a language model's node."""
+FIRST: Final = "#1"
+"""How the name of the first input ends."""
+REPEATED: Final = ("put_effect", "append_committed", RECORD)
+"""Writes that are repeated from memory, in the machine, until they have an answer; of others it has the answer at once."""
+SILENT: Final = ("decides", "unverified")
 UNANSWERED: Final = ("none", "later")
 """What a language model says when it does not answer."""
-Value = Literal["first", "other"]
 
 
-def recorded_sets(machine: Machine | None = None, engine: Engine | None = None) -> Sets:
-    """The sets of the machine of a recorded value. engine: its engine, where there is one already."""
-    return Sets(machine or build_recorded(), ["job", "effect", "committed", "node"], engine)
+class RecordedSets(CertainSets):
+    """The sets of the machine of a recorded value. That it is asked for is no decision: it is read of what the code is about."""
+
+    def fitting(self, op: str, who: str) -> frozenset[int]:
+        """The rules that an op can be."""
+        found = super().fitting(op, who)
+        return found - super().fitting("name:input: the first answer|input: the other", who) if op in SILENT else found
+
+
+def recorded_sets(machine: Machine | None = None, engine: Engine | None = None) -> RecordedSets:
+    """The sets. engine: the machine's, where there is one already."""
+    return RecordedSets(machine or build_recorded(), ["job", "effect", "committed", "node"], engine)
 
 
 class RecordedReader(Reader):
     """What the words of a case mean to the value that is recorded in it."""
 
     floor: WideFloor
-    value: Value = "first"
+
+    @property
+    def value(self) -> str:
+        """What the machine calls the value that is told."""
+        return self.floor.case.value
 
     @property
     def kind(self) -> str:
         """Whose value it is."""
-        assert isinstance(self.floor.case, WideCase)
         return "input" if self.floor.case.inputs else "llm"
 
     @property
@@ -63,74 +83,131 @@ class RecordedReader(Reader):
         word, after, _, was, now = move
         who, _, what = word.partition(":")
         if who == "clock":
-            ops: tuple[str, ...] = tuple("crash" for _ in self._left(state, names, after)) or ("stay",)
-        elif who in ("person", "world"):
-            ops = ("stay",)
+            there = {number for number, _ in after.actors}
+            gone = [self._turn(number) for number, _ in state.actors if number not in there]
+            ops = tuple(op for turn in gone for op in self._crash(turn, state))
+        elif who == "world":
+            acts = bool(self.floor.worlds[after.world].effects) > bool(self.floor.worlds[state.world].effects)
+            ops = (f"name:the step with the {self.value} value acts",) if acts else ()
+        elif who == "person":
+            ops = ()
         else:
             owner, what = self._parted(word)
             self.turns.add(max(now[0], -1))
-            before = self.durable(state)
-            ops = self._did(what, self._turn(was), self._turn(now[0]), before != self.durable(after))
-            if before["job"] == "completed":  # an answer was lost of its end
-                ops = ("stay",)
+            ops = self._did(what, self._turn(was), self._turn(now[0]), state, after)
             names = (*names, (owner, "")) if owner not in dict(names) else names
-        return Seen(Reading(ops, self._end(after)), self._kept(names, after))
+        return Seen(Reading(ops or ("stay",), self._where(after)), self._kept(names, after))
 
-    def _did(self, what: str, before: Turn | None, then: Turn | None, changed: bool) -> tuple[str, ...]:
+    def _did(self, what: str, before: Turn | None, then: Turn | None, state: State, after: State) -> tuple[str, ...]:
         """A worker's word."""
         boundary, _, fault = what.partition(":")
-        command = before.command if before is not None else None
-        idle = before is None or isinstance(command, Claim | None) or self._void(before)
-        if boundary == "crash" or (fault == "down" and boundary != "claim"):
-            return ("stay",) if idle else ("crash",)
         if boundary == "claim":
-            return ("stay",) if fault or then is None or then.command is None else ("do:claim",)
-        conflict = then is not None and then.answer is not None and isinstance(then.answer.error, VersionConflict)
-        begun = before is not None and self._begun(before)
-        performed = boundary not in UNSEEN and fault not in ("error", *UNANSWERED) and not conflict
-        speaks = command is not None and performed and self._speaks(command)
-        ops = self._done(boundary, fault, changed, begun) if speaks else ()
-        gone = not idle and boundary != "append_completed" and (then is None or then.command is None)
-        return (*ops, "crash") if gone else ops or ("stay",)
-
-    def _done(self, boundary: str, fault: str, changed: bool, begun: bool) -> tuple[str, ...]:
-        """A command that was performed. Of inputs the first alone is followed, of attempts the first of a turn; a lost answer of
-        what is there already changes nothing."""
-        if boundary == "append_completed":
-            return ENDS if begun or self.kind == "input" else (USES, *ENDS)
-        if ((boundary == RECORD or fault == "lost") and not changed) or (boundary == "append_started" and begun):
+            return () if fault or then is None or then.command is None else ("do:claim",)
+        if self._idle(before) or self.durable(state)["job"] == "completed":  # an answer was lost of its end
             return ()
-        return (f"{'lost' if fault == 'lost' else 'do'}:{boundary}",)
+        assert before is not None
+        if boundary == "crash" or fault == "down":
+            return self._crash(before, state)
+        ops = self._done(boundary, fault, before, then, state, after)
+        gone = boundary != "append_completed" and (then is None or then.command is None)
+        return (*ops, *(self._crash(before, state) if gone and not ops else ("crash",) if gone else ()))
 
-    def _begun(self, turn: Turn) -> bool:
-        """Whether the step was begun in this turn before."""
+    def _idle(self, turn: Turn | None) -> bool:
+        """Whether a worker is none to the machine: it has not claimed the job, or is done with it."""
+        return turn is None or isinstance(turn.command, Claim | None) or self._void(turn)
+
+    def _crash(self, turn: Turn | None, state: State) -> tuple[str, ...]:
+        """A worker is gone, which has heard or asked something before."""
+        return () if turn is None or self._idle(turn) else (*self._known(turn, state), "crash")
+
+    def _done(
+        self, boundary: str, fault: str, before: Turn, then: Turn | None, state: State, after: State
+    ) -> tuple[str, ...]:
+        """What a command did that was performed. A store that answers an error of what is there already has done it again."""
+        command = before.command
+        conflict = then is not None and then.answer is not None and isinstance(then.answer.error, VersionConflict)
+        if command is None or boundary in UNSEEN or fault in UNANSWERED or conflict or not self._speaks(command):
+            return ()
+        if boundary == "call_model":
+            return (f"name:llm: the {self.value} answer",)
+        changed, place = self.durable(state) != self.durable(after), _place(boundary)
+        if boundary == "append_started":
+            return () if self._used(before, state) or not self._used(before, after) else (f"do:{boundary}",)
+        if place not in REPEATED:
+            return (*self._known(before, state), f"do:{boundary}") if changed else ()
+        there = self.durable(state)["effect" if place == "put_effect" else "committed"] != "none"
+        lost = fault == "lost" or (fault == "error" and there)
+        wrote = (f"{'lost' if lost else 'do'}:{boundary}",) if lost or not fault else ()
+        return (*self._known(before, state), *wrote)
+
+    def _known(self, turn: Turn, state: State) -> tuple[str, ...]:
+        """What a worker has come to know at its command: an input; or that its step is over. Who finds that behind a crash has
+        used the value, too: that the step has begun before is its own protocol's to see.
+        """
+        assert turn.command is not None
+        if self._asks(turn.command) and not self._repeats(turn):
+            return (f"name:input: the {self.value} answer",)
+        if turn.command.boundary != "append_completed":
+            return ()
+        used = ("name:use the",) if self.kind == "llm" and not self._used(turn, state) else ()
+        return (*used, f"name:{self.kind}: the step with the {self.value} value ends")
+
+    def _repeats(self, turn: Turn) -> bool:
+        """Whether a turn makes a write again, whose answer it did not get."""
+        before = self.floor.turns[turn.before].command if turn.answer is not None else None
+        return before is not None and turn.command is not None and before.boundary == turn.command.boundary
+
+    def _used(self, turn: Turn, state: State) -> bool:
+        """Whether the value was used in this turn: the step was begun, or its tool has asked and was answered."""
+        if self.kind == "llm":
+            epoch = turn.lease.epoch if turn.lease is not None else 0
+            begun = (event for event in self.records.events(state) if event.type == "tool_invocation_started")
+            return any(event.step == STEP and event.epoch == epoch for event in begun)
         while turn.answer is not None:
             turn = self.floor.turns[turn.before]
-            if turn.command is not None and turn.command.boundary == "append_started" and whose(turn.command) == "own":
+            if isinstance(turn.command, Execute):
                 return True
         return False
+
+    def _asks(self, command: Command) -> bool:
+        """Whether a command records the first input of the step. The others are not followed."""
+        if self.kind == "llm" or command.boundary != RECORD:
+            return False
+        assert isinstance(command, Append)
+        return str(command.events[0].data["command_id"]).endswith(FIRST)
 
     def _speaks(self, command: Command) -> bool:
         """Whether a command is of the value, or of the step that uses it, as the machine has it."""
         if command.boundary == "append_completed":
             return True
         if self.kind == "input":
-            return command.boundary == RECORD
+            return self._asks(command)
         if command.boundary == "append_started":
             return whose(command) == "own"
         return isinstance(command, CallModel) or (_place(command.boundary) in WRITES and whose(command) == "other")
 
-    def _place(self, actor: Actor) -> str:
-        """Where a worker is: at a command of the value, or wherever its decisions may have brought it."""
-        turn = self._turn(actor[0])
-        if turn is None or isinstance(turn.command, Claim | None) or self._void(turn):
+    def _where(self, state: State) -> str:
+        """Where the only worker is: behind its claim it has read nothing; it uses the value, or has, once it is recorded."""
+        turn = self._turn(max((number for number, _ in state.actors), default=-1))
+        there = self.durable(state)
+        if turn is None or self._idle(turn) or there["job"] == "completed":
             return "at:idle"
-        ahead = (
-            self.kind == "llm"
-            and self._speaks(turn.command)
-            and _place(turn.command.boundary) in (*WRITES, "call_model")
-        )
-        return f"next:{turn.command.boundary}" if ahead else "past"
+        command = turn.command
+        assert command is not None
+        if isinstance(command, Fence):
+            return "at:replay" if isinstance(self.floor.turns[turn.before].command, Claim) else "past"
+        if isinstance(command, Pause | Renew) or (self.kind == "llm" and command.boundary == "append_completed"):
+            return "past"
+        if self._asks(command):
+            return "at:append_committed" if self._repeats(turn) else "at:ask"
+        if self.kind == "llm" and whose(command) == "other":
+            at = AT.get(_place(command.boundary), "past")
+            return "at:use" if at == "at:append_node" and there["node"] == "yes" else at
+        if self.kind == "llm":
+            return "at:await" if self._used(turn, state) else "at:use"
+        if self._used(turn, state) or command.boundary in (RECORD, "append_completed") or isinstance(command, Execute):
+            return "at:await"
+        return "at:use" if there["committed"] != "none" else "at:ask"
 
     # What is there.
 
@@ -161,23 +238,3 @@ class RecordedReader(Reader):
 def _place(boundary: str) -> str:
     """The write that a catch-up repeats."""
     return PLACE.get(boundary, boundary)
-
-
-class OtherReader(RecordedReader):
-    """The same, the value being the other one."""
-
-    value = "other"
-
-
-RECORDED: Final = {
-    f"{case}, the {reader.value} value": (case, reader)
-    for case in ("inputs", "inputs-lost", "before-llm")
-    for reader in (RecordedReader, OtherReader)
-}
-"""The cases of the step in which a value is recorded, each with the value called the one and the other."""
-
-
-def recorded_graph(product: Product, reader: type[RecordedReader]) -> Graph:
-    """What the code does in a case, beside the step's machine gone through, as a recorded value has it."""
-    assert isinstance(product.floor, WideFloor)
-    return product.graph(reader(product.floor), recorded_sets())

@@ -12,13 +12,13 @@ from .conform_follow import Disagreement, Model
 from .converse import all_in_words, judged
 from .crash_anywhere import of_one, of_two
 from .enumerate import Enumeration, Product
-from .enumerate_case import ALONE, AROUND, GATES, SAMPLED, WIDE, WideCase
+from .enumerate_case import ALONE, AROUND, SAMPLED, WIDE, WideCase
 from .enumerate_certain import CertainSets
 from .enumerate_cover import LETTERS, fleet_sets, reachable, step_sets
 from .enumerate_ends import ENDED, origin
 from .enumerate_fleet_stage import SIGNALS, THREE, TWO, UNDOINGS, fleet_converse, fleets
 from .enumerate_floor import WideFloor
-from .enumerate_gate import GateReader, gate_sets
+from .enumerate_others import OTHERS, Other, beside_other
 from .enumerate_repeat import enumerated as with_repeats
 from .enumerate_sets import Edge, Sets
 from .enumerate_sqlite import Alike, compared
@@ -96,8 +96,22 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "queried": (1198, 2114, 1766),
     "doubted": (1582, 3292, 2245),
     "approved": (2522, 5723, 3259),
-    "gate-approval": (1286, 3027, 1404),
-    "gate-signal": (661, 1625, 698),
+    "gate-approval": (8209, 28468, 10009),
+    "gate-signal": (2064, 5284, 2161),
+    "gate-approval-woken": (2335, 6689, 2994),
+    "gate-ended": (108, 251, 108),
+    "gate-ended-other": (108, 251, 108),
+    "gate-signal-woken": (826, 1431, 863),
+    "value-input": (183, 343, 200),
+    "value-input-other": (183, 343, 200),
+    "value-input-lost": (369, 1133, 389),
+    "value-input-lost-other": (369, 1133, 389),
+    "value-input-again": (28, 30, 28),
+    "value-input-again-other": (28, 30, 28),
+    "value-llm": (1127, 2111, 1154),
+    "value-llm-other": (1127, 2111, 1154),
+    "value-llm-lost": (533, 1848, 593),
+    "value-llm-lost-other": (533, 1848, 593),
     "owed": (469, 1783, 469),
     "owed-fails": (230, 839, 230),
     "outlived": (7762, 27076, 9045),
@@ -129,8 +143,22 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "approved-all": (21345, 42685, 24605),
     "behind-all": (55862, 83215, 59847),
     "after-told-all": (1496, 2046, 1722),
-    "gate-approval-all": (17322, 30849, 17837),
-    "gate-signal-all": (16852, 30525, 17250),
+    "gate-approval-all": (93568, 237264, 102597),
+    "gate-signal-all": (51644, 94203, 53022),
+    "gate-ended-all": (1314, 2082, 1314),
+    "gate-ended-other-all": (1314, 2082, 1314),
+    "gate-approval-woken-all": (20446, 50652, 24851),
+    "gate-signal-woken-all": (20687, 24498, 21256),
+    "value-input-all": (1139, 1608, 1180),
+    "value-input-other-all": (1139, 1608, 1180),
+    "value-input-lost-all": (9550, 15088, 9799),
+    "value-input-lost-other-all": (9550, 15088, 9799),
+    "value-input-again-all": (32, 32, 32),
+    "value-input-again-other-all": (32, 32, 32),
+    "value-llm-all": (37975, 61145, 40936),
+    "value-llm-other-all": (37975, 61145, 40936),
+    "value-llm-lost-all": (51992, 97665, 55597),
+    "value-llm-lost-other-all": (51992, 97665, 55597),
     "fail-2": (2507, 4975, 2928),
     "park-2": (7465, 12703, 8201),
     "query-fence-2": (11078, 24597, 13926),
@@ -195,7 +223,7 @@ STORED: Final = (*CLAIMED, "P5")
 """The claims that rest on what every store does alike, and on its fences."""
 BESIDE: Final = (
     ({**WIDE, **UNDOINGS}, ""),
-    (GATES, "beside the machine of a gate, of which a step's claims do not speak, "),
+    *((other.cases, f"beside {other.words}, of which a step's claims do not speak, ") for other in OTHERS),
     (
         AROUND,
         "beside the step's machine with what other steps do to it, of which four sentences of P6 and one of P4 do not hold, ",
@@ -227,10 +255,9 @@ def every() -> dict[str, Case]:
 def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED, certain: bool = False) -> Product:
     """The product of a case with its machine's sets; they may be shared between cases of as many workers."""
     case, kind, sampled = every()[name], origin(name), name in PARTLY
-    if isinstance(case, WideCase) and kind in GATES:
-        return Product(
-            WideFloor(case, mutant), gate_sets() if sets is None else sets, sampled=sampled, reader=GateReader
-        )
+    if other := beside_other(name):
+        held = other.sets() if sets is None else sets
+        return Product(other.floor(case, mutant), held, sampled=sampled, reader=other.reader, certain=certain)
     if isinstance(case, WideCase) and name not in SEVERAL:
         machine = build_around() if kind in AROUND else None
         sets = step_sets(machine) if sets is None else sets
@@ -242,29 +269,36 @@ def product(name: str, sets: Sets | None = None, mutant: Mutant = SHIPPED, certa
 
 
 def enumerated(
-    names: Iterable[str], kept: dict[int, CertainSets], singly: bool = False, certain: bool = False
+    names: Iterable[str], kept: dict[int | str, CertainSets], singly: bool = False, certain: bool = False
 ) -> Iterator[Enumeration]:
-    """Cases, one after the other; kept: the sets of so many workers, which grow; singly: see `remembered`, but of small cases.
+    """Cases, one after the other; kept: the sets of so many workers, or of another machine, by its policy, which grow; singly:
+    see `remembered`, but of small cases.
 
     certain: what one worker and two take for certain is noted in the sets; not once more where a case is sampled, too, nor where
     the case has more in it than the converse of two workers asks for.
     """
     for name in names:
         workers = SEVERAL.get(name, 1)
-        if origin(name) in {**GATES, **AROUND, **UNDOINGS}:
+        if name in {**AROUND, **UNDOINGS}:
             made = product(name)
         else:
-            if workers not in kept:
-                kept[workers] = fleet_sets(LETTERS[:workers]) if workers > 1 else step_sets()
-            made = product(
-                name, kept[workers], certain=certain and workers in CONVERSE and name not in {**ENDED, **SIGNALS}
-            )
+            asked = certain and workers in CONVERSE and name not in {**ENDED, **SIGNALS}
+            made = product(name, _sets(name, workers, kept), certain=asked)
         yield with_repeats(made, singly and name not in {**PARTLY, **ENDED})
+
+
+def _sets(name: str, workers: int, kept: dict[int | str, CertainSets]) -> CertainSets:
+    """The sets that a case goes on with."""
+    other = beside_other(name)
+    key = other.policy if other else workers
+    if key not in kept:
+        kept[key] = other.sets() if other else fleet_sets(LETTERS[:workers]) if workers > 1 else step_sets()
+    return kept[key]
 
 
 def enumeration(context: Context) -> Found:
     """Every case of the profile; the edges that were taken; planted bugs."""
-    found, kept = Found(), dict[int, CertainSets]()
+    found, kept = Found(), dict[int | str, CertainSets]()
     runs = []
     deep = context.profile == "deep"
     for run in enumerated(every() if deep else QUICK, kept, singly=deep, certain=deep):
@@ -275,6 +309,8 @@ def enumeration(context: Context) -> Found:
         items.append(converse(kept[1], complete(HARDENED.name, context.spaces)))
         items.append(fleet_converse(kept[2], fleets()))
         items += [of_one(), of_two()]
+        for other in OTHERS:
+            found.add(other.claim, converse_beside(other, kept[other.policy], complete(other.policy, context.spaces)))
     for claim in CLAIMED:
         found.add(claim, *items)
     alike = stores_held(context)
@@ -361,6 +397,12 @@ def as_pinned(name: str, found: Alike) -> bool:
 def converse(sets: CertainSets, space: Space) -> Item:
     """Whether the code takes every edge of the step machine for certain, in a case or in a test path."""
     return _judged("the shipped code takes", sets, reachable(space), sets.certain.taken | on_paths(space.machine))
+
+
+def converse_beside(other: Other, sets: CertainSets, space: Space) -> Item:
+    """The same of another machine, in its cases."""
+    found = all_in_words(sets.machine, sets.packing, reachable(space), sets.certain.taken, sets.taken)
+    return judged("the shipped code takes", other.words, found, f"{COMMAND} --workers 1")
 
 
 def on_paths(machine: Machine) -> set[Edge]:

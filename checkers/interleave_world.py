@@ -32,7 +32,8 @@ class World(NamedTuple):
 
     fence: the newest epoch and attempt that a fencing look has seen: no request up to it is served any more.
     partial: the number of the effect whose answer says that the step failed nonetheless; 0 for none.
-    desk: the number of what the contract store holds, where people are asked for approvals.
+    desk: the number of what the contract store holds, where people are asked for approvals. announcer: whether somebody is about
+    to tell the job of an answer.
     """
 
     pending: tuple[Request, ...] = ()
@@ -41,6 +42,7 @@ class World(NamedTuple):
     fence: tuple[int, int] = (0, 0)
     partial: int = 0
     desk: int = 0
+    announcer: bool = False
 
     def find(self, epoch: int, attempt: int) -> Request:
         """A pending request."""

@@ -10,12 +10,12 @@ row can be.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Final, NamedTuple
 
 from ..model.machine import Machine
 from .enumerate import Graph, Product
-from .enumerate_case import AROUND, GATES
+from .enumerate_case import AROUND
 from .enumerate_contract import ContractProduct
 from .enumerate_contract_cases import CONTRACTS
 from .enumerate_contract_sets import ContractSets
@@ -23,9 +23,8 @@ from .enumerate_contract_stage import COUNTS as CONTRACT_COUNTS
 from .enumerate_contract_stage import contract_sets
 from .enumerate_cover import step_sets
 from .enumerate_ends import ENDED
-from .enumerate_gate import gate_sets
 from .enumerate_ops import TURNED_AWAY
-from .enumerate_recorded import RECORDED, recorded_graph, recorded_sets
+from .enumerate_others import OTHERS
 from .enumerate_sets import Edge, Reading, Sets
 from .enumerate_stage import COUNTS, SEVERAL, every, product
 from .enumerate_undoing import UNDOING, undoing_graph, undoing_sets
@@ -42,13 +41,7 @@ class Read(NamedTuple):
     sets: Callable[[], Sets]
 
 
-OTHERWISE: Final = {
-    **{
-        name: (case, Read(partial(recorded_graph, reader=reader), recorded_sets))
-        for name, (case, reader) in RECORDED.items()
-    },
-    **{f"{name}, its undoing": (name, Read(undoing_graph, undoing_sets)) for name in UNDOING},
-}
+OTHERWISE: Final = {f"{name}, its undoing": (name, Read(undoing_graph, undoing_sets)) for name in UNDOING}
 """Cases of the step that are read as another machine has them, and how."""
 
 
@@ -198,18 +191,17 @@ def beside(policy: str, base: Engine) -> Beside | None:
     """What the code does, beside a machine's mutants; None where nothing of it is enumerated."""
     match policy:
         case "hardened":
-            names = [name for name in every() if name not in {*SEVERAL, *GATES, *AROUND, *ENDED}]
+            beside_it = [name for other in OTHERS for name in other.cases]
+            names = [name for name in every() if name not in {*SEVERAL, *beside_it, *AROUND, *ENDED}]
             return StepsBeside(base, _smallest(names, COUNTS), True, step_sets)
-        case "recorded-hardened":
-            return StepsBeside(base, tuple(RECORDED), False, recorded_sets)
         case "compensation-hardened":
             return StepsBeside(base, [f"{name}, its undoing" for name in UNDOING], False, undoing_sets)
-        case "gate-hardened":
-            return StepsBeside(base, tuple(GATES), False, gate_sets)
         case "contract-hardened":
             return ContractsBeside(base, _smallest(list(CONTRACTS), CONTRACT_COUNTS), True)
         case _:
-            return None
+            return next(
+                (StepsBeside(base, tuple(it.cases), True, it.sets) for it in OTHERS if it.policy == policy), None
+            )
 
 
 def _smallest(names: list[str], counts: Mapping[str, tuple[int, int, int]]) -> list[str]:

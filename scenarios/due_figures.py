@@ -35,6 +35,8 @@ SERVED: Final = figures("judged, killed, paths, processes, quotient taken, seed,
 ALIKE: Final = figures("SQLite, memory, words", differences=0)
 ALIKE_ON_A_SERVER: Final = figures("PostgreSQL, words", differences=0)
 TAKEN: Final = figures("", edges=631, **{"taken for certain": 631})
+TAKEN_OF_GATES: Final = figures("", edges=105, **{"taken for certain": 105})
+TAKEN_OF_VALUES: Final = figures("", edges=74, **{"taken for certain": 74})
 TAKEN_BY_TWO: Final = figures("", edges=340, **{"taken for certain": 340})
 TAKEN_OF_CONTRACTS: Final = figures("", edges=103, **{"taken for certain": 103})
 DECIDING: Final = figures("", crashes=185)

@@ -136,6 +136,9 @@ def _enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
             else ()
         ):
             yield Due("enumerate", "EXHAUSTED", taken, begins=f"{who} ", command=f"{CONFORM} --workers {workers}")
+    taken_of_others = {"P9": of.TAKEN_OF_GATES, "P12": of.TAKEN_OF_VALUES}
+    if deep and claim.id in taken_of_others:
+        yield Due("enumerate", "EXHAUSTED", taken_of_others[claim.id], command=f"{CONFORM} --workers 1")
     if claim.id in (*REFINED, "P5"):
         yield _stores("the memory store and the SQLite store", 2, "deep" if deep else "quick")
         served = _stores("the PostgreSQL store", 1, "quick")

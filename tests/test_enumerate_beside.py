@@ -11,7 +11,11 @@ from crashwindow.checkers.enumerate_case import GATES, WIDE
 from crashwindow.checkers.enumerate_cover import step_sets
 from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_gate import GateReader, gate_sets
-from crashwindow.checkers.enumerate_stage import COUNTS, enumerated, product, refined
+from crashwindow.checkers.enumerate_gate_floor import GateFloor
+from crashwindow.checkers.enumerate_others import OTHERS, Other
+from crashwindow.checkers.enumerate_stage import COUNTS, converse_beside, enumerated, product, refined
+from crashwindow.checkers.evidence import Verdict
+from crashwindow.checkers.explore import explore
 from crashwindow.model.gate import build_gate
 from crashwindow.model.machine import Machine
 from crashwindow.model.policy import HARDENED
@@ -23,7 +27,7 @@ from crashwindow.tests.sampled import sampled
 
 def beside_gate(name: str, machine: Machine) -> Product:
     """A case with a node that waits, beside some machine of a gate."""
-    return Product(WideFloor(GATES[name]), gate_sets(machine), sampled=True, reader=GateReader)
+    return Product(GateFloor(GATES[name]), gate_sets(machine), sampled=True, reader=GateReader, certain=True)
 
 
 def without(machine: Machine, name: str) -> Machine:
@@ -51,15 +55,15 @@ def test_beside_which_machine_a_case_was_held_is_said() -> None:
 
 
 def test_who_has_asked_looks_again() -> None:
-    """Where the gate's machine had it wait at once, the code parted: it finds an answer that was given meanwhile."""
+    """Where the gate's machine had it wait at once, the code parts: it asks the gate once more, and may find an answer there."""
     machine = build_gate()
     rules = tuple(
         replace(rule, writes={**rule.writes, "at": "append_waiting"}) if rule.name.startswith("ask for") else rule
         for rule in machine.rules
     )
     run = beside_gate("gate-approval", replace(machine, rules=rules)).run()
-    assert "person:" in run.parted[0].schedule[-2]
-    assert run.parted[0].schedule[-1] == "worker-1:load_request"
+    assert run.parted[0].schedule[-1] == "worker-1:open_approval"
+    assert "the worker is not at:gate" in str(run.parted[0])
 
 
 @pytest.mark.deep
@@ -92,3 +96,27 @@ def test_without_its_row_a_step_is_found(name: str, row: str) -> None:
     """A request for approval that lets go of the job, a model that gives up, a tool that strays: each is looked for and seen."""
     machine = without(build(HARDENED), row)
     assert Product(WideFloor(WIDE[name]), step_sets(machine), sampled=True).run().parted
+
+
+@pytest.mark.parametrize("other", OTHERS, ids=lambda other: other.policy)
+def test_every_edge_of_a_machine_beside_the_steps_is_taken(other: Other) -> None:
+    """In the cases of a gate, and of a recorded value, the code takes each edge for certain."""
+    sets = other.sets()
+    for name in other.cases:
+        assert not product(name, sets, certain=True).run().parted
+    item = converse_beside(other, sets, explore(sets.machine))
+    assert item.verdict is Verdict.EXHAUSTED
+    assert item.figures["edges"] == item.figures["taken for certain"] == {"P9": 105, "P12": 74}[other.claim]
+
+
+def test_a_row_of_a_gate_that_no_code_follows_is_seen() -> None:
+    """Beside "person: approves" another row says the same: some run takes it, and none for certain, nor the first one then."""
+    machine = build_gate()
+    approves = next(rule for rule in machine.rules if rule.name == "person: approves")
+    false = replace(approves, name="person: approves, they say")
+    sets = gate_sets(replace(machine, rules=(*machine.rules, false)))
+    assert not product("gate-approval", sets, certain=True).run().parted
+    both = {edge for edge in sets.taken if sets.machine.rules[edge[0]].name.startswith(approves.name)}
+    assert len(both) == 4
+    assert not both & sets.certain.taken
+    assert converse_beside(OTHERS[0], sets, explore(sets.machine)).verdict is Verdict.REFUTED

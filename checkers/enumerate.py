@@ -6,7 +6,7 @@ what stores and world hold after a step is compared with it. A step that no mode
 """
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -140,7 +140,7 @@ class Product:
         self.first = Node(floor.first, (), sets.start(self.reader.declared))
         self._parents: dict[Node, tuple[Node, str] | None] = {self.first: None}
         self._behind = 0
-        self._lead_in: list[tuple[Node, str]] = []
+        self._lead_in: list[tuple[str, Reading, int]] = []
         if self._followed:
             self._runs[self.first] = self._followed.begin(self.first.set)
         if floor.case.lead:
@@ -155,7 +155,7 @@ class Product:
             _, state, seen, code = possible[word]
             number = self.sets.move(self.first.set, seen.reading, code)
             assert number is not None
-            self._lead_in.append((self.first, word))
+            self._lead_in.append((word, seen.reading, code))
             after = Node(state, seen.letters, number)
             self._parents[after] = (self.first, word)
             self._runs[after] = self._later(self._runs.pop(self.first, {}), self.first.set, seen, code)
@@ -220,36 +220,19 @@ class Product:
             ]
         return self._moves[key]
 
-    def graph(self, reader: Reader | None = None, sets: Sets | None = None) -> Graph:
-        """What was gone through, for whoever holds another machine beside it; read otherwise, for a machine of other fields."""
+    def graph(self) -> Graph:
+        """What was gone through, for whoever holds another machine beside it."""
         numbers = {key: number for number, key in enumerate(self._moves)}
 
         def told(word: str, state: State, seen: Seen, code: int) -> tuple[str, Reading, int, int]:
             return word, seen.reading, code, numbers.get((state, seen.letters), -1)
 
-        every: Iterable[Iterable[tuple[str, State, Seen, int]]] = self._moves.values()
-        if reader is not None and sets is not None:
-            every = (self._reread(*key, reader, sets) for key in self._moves)
         return Graph(
             self.floor.case.name,
-            (reader or self.reader).declared,
-            tuple(told(*move)[:3] for move in self._led(reader or self.reader, self.sets if sets is None else sets)),
-            [[told(*move) for move in moves] for moves in every],
+            self.reader.declared,
+            tuple(self._lead_in),
+            [[told(*move) for move in moves] for moves in self._moves.values()],
         )
-
-    def _led(self, reader: Reader, sets: Sets) -> Iterator[tuple[str, State, Seen, int]]:
-        """What is done before the first state."""
-        for node, word in self._lead_in:
-            yield from (move for move in self._reread(node.state, node.letters, reader, sets) if move[0] == word)
-
-    def _reread(
-        self, state: State, letters: Letters, reader: Reader, sets: Sets
-    ) -> Iterator[tuple[str, State, Seen, int]]:
-        """The moves from a state, as a reader has them."""
-        for move in self._states[state] if state in self._states else self.floor.moves(state):
-            seen = reader.read(state, letters, move)
-            code = sets.code({**reader.durable(move.state), **reader.world(move.state, seen.letters)})
-            yield move.word, move.state, seen, code
 
     def _code(self, state: State, letters: Letters, problems: tuple[str, ...]) -> int:
         """What stores and world hold, packed: each once. problems: with a call that led there, of which no machine knows."""

@@ -30,7 +30,7 @@ class WideCase(Case):
     doubled each time; patience: how long a pause a turn makes. retryable: what an error has to say to be tried again, where it
     is stated. inputs: the tool asks for some before it sends its request, the same in each attempt, or others. foreign: somebody
     may have made the request for approval before, for another action. earlier: a step of the other tool comes before all others.
-    value: what a machine of two values calls the one that is told.
+    value: what a machine of two values calls the one that is told. asked: what undoes the step can be asked whether it did.
     """
 
     confirmed: tuple[Mode, ...] = ()
@@ -50,6 +50,7 @@ class WideCase(Case):
     foreign: bool = False
     earlier: bool = False
     value: Literal["first", "other"] = "first"
+    asked: bool = False
 
 
 def begun(case: WideCase) -> list[NewEvent]:
@@ -298,6 +299,19 @@ VALUES: Final = {
 }
 """A value that is recorded before a step uses it, beside the machine of that; all that is asked is told the same, and which of
 the machine's two values that is called is free: each is tried. Sampled, too."""
+UNDOES: Final = {
+    case.name: case
+    for case in (
+        WideCase("undo-works", GATED, "park", partial=True, undoes="works", sure=True),
+        WideCase("undo-harmless", GATED, "park", partial=True, undoes="harmless", sure=True),
+        WideCase("undo-asked", GATED, "park", partial=True, undoes="works", asked=True, sure=True),
+        WideCase("undo-asked-harmless", GATED, "park", partial=True, undoes="harmless", asked=True),
+        WideCase("undo-fails", GATED, "fail", partial=True, undoes="harmless"),
+        WideCase("undo-again", GATED, "reexecute", idempotent=True, partial=True, undoes="harmless"),
+        WideCase("undo-query", GATED, "query", "quiet", partial=True, undoes="works"),
+    )
+}
+"""What undoes the step, beside the machine of a compensation: the call is on the wire, and can be asked about. Sampled, too."""
 BOTH_UNDONE: Final = ";".join((
     said(1, f"{BEGUN} acquire append_started execute:done put_effect append_finished {NOTED} checkpoint acquire append_started"
             " execute timeout append_unknown ledger_unknown park release"),
@@ -313,5 +327,5 @@ AROUND: Final = {
 }
 """A step that is being undone, while its job comes to rest at an earlier one, beside the machine with the rows for what other
 steps do (`model.surroundings`). Sampled; without a store's faults, which those rows do not follow."""
-SAMPLED: Final = {**WIDE, **GATES, **VALUES, **AROUND}
+SAMPLED: Final = {**WIDE, **GATES, **VALUES, **UNDOES, **AROUND}
 """Every case that is sampled."""

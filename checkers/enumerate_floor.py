@@ -85,11 +85,17 @@ class WideFloor(Floor):
     case: WideCase
     acts: WideActs
 
-    def __init__(self, case: WideCase, mutant: Mutant = SHIPPED, acts: type[WideActs] = WideActs) -> None:
+    def __init__(
+        self,
+        case: WideCase,
+        mutant: Mutant = SHIPPED,
+        acts: type[WideActs] = WideActs,
+        steps: type[WideSteps] = WideSteps,
+    ) -> None:
         super().__init__(case, mutant)
         self.acts = acts(case, mutant)
         self.shelf, self.worlds = self.acts.shelf, self.acts.worlds
-        self.steps = WideSteps(self.acts)
+        self.steps = steps(self.acts)
         self.turns = self.steps.turns
         self.first = self.first._replace(stores=self.shelf.first, world=self.acts.world(World()))
         self._alone = case.bounds.workers == 1

@@ -1,6 +1,7 @@
 """The stage of `crashwindow verify` that enumerates the shipped core beside the model: refinement, its converse, planted bugs."""
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
@@ -112,6 +113,13 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "value-llm-other": (1127, 2111, 1154),
     "value-llm-lost": (533, 1848, 593),
     "value-llm-lost-other": (533, 1848, 593),
+    "undo-works": (7760, 18811, 7778),
+    "undo-harmless": (9112, 21499, 9130),
+    "undo-asked": (8274, 20365, 8304),
+    "undo-asked-harmless": (9550, 25440, 10280),
+    "undo-fails": (6270, 16427, 6288),
+    "undo-again": (9149, 29139, 10072),
+    "undo-query": (5203, 17678, 5229),
     "owed": (469, 1783, 469),
     "owed-fails": (230, 839, 230),
     "outlived": (7762, 27076, 9045),
@@ -400,9 +408,26 @@ def converse(sets: CertainSets, space: Space) -> Item:
 
 
 def converse_beside(other: Other, sets: CertainSets, space: Space) -> Item:
-    """The same of another machine, in its cases."""
-    found = all_in_words(sets.machine, sets.packing, reachable(space), sets.certain.taken, sets.taken)
-    return judged("the shipped code takes", other.words, found, f"{COMMAND} --workers 1")
+    """The same of another machine, in its cases; of one with edges that are not taken in these, whether they are those pinned."""
+    edges, command = reachable(space), f"{COMMAND} --workers 1"
+    if not other.untaken:
+        found = all_in_words(sets.machine, sets.packing, edges, sets.certain.taken, sets.taken)
+        return judged("the shipped code takes", other.words, found, command)
+    left = Counter(sets.machine.rules[number].name for number, _ in edges - sets.certain.taken)
+    figures: dict[str, int | float | str] = {
+        "edges": len(edges),
+        "taken for certain": len(edges & sets.certain.taken),
+    }
+    said = f"of the {len(edges)} edges of {other.words} the shipped code takes {figures['taken for certain']} for certain; "
+    if left != other.untaken:
+        strayed = sorted(name for name in {*left, *other.untaken} if left[name] != other.untaken.get(name, 0))
+        return _item(
+            Verdict.REFUTED,
+            f"{said}which others it does not is not what is pinned: {', '.join(strayed)}",
+            figures,
+            command,
+        )
+    return _item(Verdict.TESTED, f"{said}of {left.total()} others, pinned by row, that is not shown", figures, command)
 
 
 def on_paths(machine: Machine) -> set[Edge]:

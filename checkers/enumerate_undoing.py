@@ -3,7 +3,8 @@ otherwise.
 
 The step is seen as its contract sees it, by the readers of recorded events (`semantics_trace`); what a word changes of that, or
 of the job, is a step of just one row that does so. What undoes it has every write in place. The machine's worker is at work only
-where the compensation is: one that goes on with the step is none to it, and comes back by a claim that is no word of its own.
+where the compensation is: it has claimed the job once it comes to a command of that, or is gone, or ends the job, before it came
+to any; one that goes on with the step is none to it.
 """
 
 from collections.abc import Mapping
@@ -11,76 +12,106 @@ from typing import Final
 
 from ..model.compensation import build_compensation
 from ..model.machine import Machine, Scope
-from ..runtime.commands import Append, Claim
-from ..runtime.store import VersionConflict
-from .conform_follow import PLACE
-from .enumerate import Graph, Product
-from .enumerate_case import WideCase
-from .enumerate_floor import WideFloor
-from .enumerate_read import Letters, Reader, Seen
-from .enumerate_records import UNDO_KEY, whose
-from .enumerate_sets import Reading, Sets
+from ..runtime.commands import Append, Claim, Command, Fence, Pause, Query, Renew
+from ..runtime.store import StaleEpoch, VersionConflict
+from .conform_follow import PLACE, merged
+from .enumerate_certain import CertainSets, Runs
+from .enumerate_read import UNSEEN, Letters, Reader, Seen
+from .enumerate_records import OWN_KEY, UNDO_KEY, whose
+from .enumerate_sets import Reading
+from .enumerate_undoing_floor import UndoingFloor
 from .explore import Engine
 from .interleave_case import STEP
 from .interleave_floor import Move, State
-from .interleave_steps import Actor
 from .interleave_store import Effects, Ledger
 from .interleave_turn import Turn
 from .semantics_monitor import queues
 from .semantics_trace import CompensationReader
 
-UNDOING: Final = ("half-undone-unsure", "retold", "half-undone", "harmless")
-"""The cases of the step that are held beside the machine, the smallest first."""
+AT: Final[Mapping[str, str]] = {
+    "acquire": "acquire",
+    "append_compensation_started": "start",
+    "put_effect": "put_record",
+    "append_compensated": "append_compensated",
+    "append_committed": "append_committed",
+    "commit": "commit",
+    "append_node_finished": "append_node",
+    "ledger_no_effect": "past",  # what was acquired before is settled by whoever comes to rest, too
+    "ledger_unknown": "ledger_unknown",
+    "query": "park",
+    "append_resolved": "park",
+    "schedule_retry": "park",
+    "park": "park",
+}
+"""Where a worker is that comes to such a command of what undoes the step."""
+FAILED: Final = {"no_effect": "append_no_effect", "unknown": "append_lost"}
+"""The same of `append_compensation_failed`, by what it says."""
+HEARS: Final[Mapping[str, tuple[str, ...]]] = {
+    "undone": ("name:the callback succeeds",),
+    "not-undone": ("name:the callback refuses",),
+    "unheard": ("name:the callback fails|the callback does not answer",),
+}
+WORLD: Final = {
+    "undo:acts": "the call acts|the call is recognised",
+    "undo:refused": "the call is refused",
+    "late:acts": "a late call acts|a late call is recognised",
+    "late:nothing": "a late call comes to nothing",
+}
+THERE: Final = ("?do:put_effect", "?do:commit", "?do:ledger_no_effect", "?do:ledger_unknown")
+"""Writes of the machine that the code leaves out where they would change nothing."""
 OPTIONAL: Final = "?"
 """How an op begins that may have happened."""
-CALL, ACTS = "name:call the compensation", "name:the call acts|the call is recognised"
-CALLS: Final[Mapping[str, tuple[str, ...]]] = {
-    "done": (CALL, ACTS, "name:the callback succeeds"),
-    "none": (CALL, "name:the call is refused", "name:the callback refuses"),
-    "lost-answer": (CALL, f"{OPTIONAL}{ACTS}", "name:the callback fails|the callback does not answer"),
+BEHIND: Final = {
+    "append_node_finished": "decide",
+    **dict.fromkeys(("ledger_no_effect", "ledger_unknown", "append_resolved", "query"), "park"),
 }
-"""What comes of a call, by how it is answered."""
+"""Where a worker is behind such a command of what undoes the step, about something else."""
+LAST_READ: Final = "fence_effects"
+"""What a worker reads last, before it decides."""
+RESOLVES: Final = "name:decide: the original is to be resolved first"
+QUIET: Final = "name:the original can act no more"
 STEPS: Final = "name:step: "
+ASKS: Final = "name:the step ends as"
 ENDS: Final = (
     "name:decide: terminal|decide: nobody asks|the job ends, and|given up: the job ends|nor did the step|asked for, and"
     "|done, and"
 )
 """Rows that end the job."""
-LATE: Final = f"{OPTIONAL}name:a late call"
-THERE: Final = (f"{OPTIONAL}do:ledger_no_effect", f"{OPTIONAL}do:ledger_unknown")
-"""Writes of the machine that the code leaves out where they would change nothing."""
 QUEUED: Final = "name:the job is queued again"
+CLAIMS: Final = "do:claim"
 
 
-class UndoingSets(Sets):
-    """The sets of the machine of a compensation. That somebody comes back to it, and then decides, is not seen."""
+class UndoingSets(CertainSets):
+    """The sets of the machine of a compensation. Some ops may have happened, or not: where the worker is then tells which."""
 
     def fitting(self, op: str, who: str) -> frozenset[int]:
         """The rules that an op can be."""
-        found = super().fitting(op.removeprefix(OPTIONAL), who)
-        return found | super().fitting("do:claim", who) if op in ("unverified", "decides") else found
+        return super().fitting(op.removeprefix(OPTIONAL), who)
 
     def _taken(self, op: str, reading: Reading, states: set[int], first: bool) -> list[tuple[int, int, int]]:
-        """The steps that an op can be; of one that may not have happened, none as well."""
         steps = super()._taken(op.removeprefix(OPTIONAL), reading, states, first)
         return [*steps, *((state, -1, state) for state in states)] if op.startswith(OPTIONAL) else steps
 
+    def _performed(self, op: str, reading: Reading, runs: Runs, first: bool) -> Runs:
+        found = super()._performed(op.removeprefix(OPTIONAL), reading, runs, first)
+        return merged([*found.items(), *runs.items()]) if op.startswith(OPTIONAL) else found
+
 
 def undoing_sets(machine: Machine | None = None, engine: Engine | None = None) -> UndoingSets:
-    """The sets. engine: the machine's, where there is one already."""
+    """The sets of the machine of a compensation. engine: its engine, where there is one already."""
     machine = machine or build_compensation()
-    return UndoingSets(machine, [f.name for f in machine.fields if f.scope is Scope.DURABLE], engine)
+    compared = [f.name for f in machine.fields if f.scope is Scope.DURABLE]
+    return UndoingSets(machine, [*compared, "deed", "request", "late", "undone"], engine)
 
 
 class UndoingReader(Reader):
     """What the words of a case mean to what undoes its step."""
 
-    floor: WideFloor
+    floor: UndoingFloor
 
     @property
     def declared(self) -> dict[str, str]:
         """Whether an unknown effect may be undone."""
-        assert isinstance(self.floor.case, WideCase)
         return {"harmless": "yes" if self.floor.case.undoes == "harmless" else "no"}
 
     def read(self, state: State, names: Letters, move: Move) -> Seen:
@@ -90,19 +121,34 @@ class UndoingReader(Reader):
         before, there = self.durable(state), self.durable(after)
         changed = {name for name in there if there[name] != before[name]}
         if who == "clock":
-            gone = tuple(f"{OPTIONAL}crash" for _ in self._left(state, names, after))
-            ops: tuple[str, ...] = (*gone, f"{OPTIONAL}time")
+            present = {number for number, _ in after.actors}
+            gone = [self._turn(number) for number, _ in state.actors if number not in present]
+            quiet = self._quiet(state) if self.floor.quiet(after) and not self.floor.quiet(state) else ()
+            ops: tuple[str, ...] = (*(op for turn in gone for op in self._crash(turn, state)), *quiet)
         elif who == "world":
-            acts = bool(self.floor.worlds[after.world].effects) > bool(self.floor.worlds[state.world].effects)
-            ops = (f"{OPTIONAL}name:step: acts",) if acts else ("stay",)
+            ops = self._world(what, state, after)
         elif who == "person":
-            ops = (f"{OPTIONAL}time", *self._said_of(what, changed, there))
+            ops = self._said_of(what, changed, there)
         else:
             owner, what = self._parted(word)
-            ops = self._did(what, self._turn(was), self._turn(now[0]), changed, there)
+            self.turns.add(max(now[0], -1))
+            ops = self._did(what, self._turn(was), self._turn(now[0]), changed, state, after)
             names = (*names, (owner, "")) if owner not in dict(names) else names
-        end = "past" if what.endswith(":lost") else self._end(after)  # the machine is behind a write that has landed
-        return Seen(Reading(ops, end), self._kept(names, after))
+        return Seen(Reading(ops or ("stay",), self._where(after)), self._kept(names, after))
+
+    def _quiet(self, state: State) -> tuple[str, ...]:
+        """A park's quiet time is over: the step can act no more, unless that is so since another park."""
+        if self.durable(state)["original"] != "unknown":
+            return ()
+        types = [event.type for event in self.records.events(state) if event.step == STEP]
+        began = len(types) - types[::-1].index("tool_invocation_started") if "tool_invocation_started" in types else 0
+        return (QUIET,) if types[began:].count("job_parked") == 1 else ("time",)
+
+    def _world(self, what: str, state: State, after: State) -> tuple[str, ...]:
+        if what in WORLD:
+            return (f"name:{WORLD[what]}",)
+        acts = bool(self.floor.worlds[after.world].effects) > bool(self.floor.worlds[state.world].effects)
+        return ("name:step: acts",) if acts else ()
 
     def _said_of(self, what: str, changed: set[str], there: Mapping[str, str]) -> tuple[str, ...]:
         """What people say of the job."""
@@ -110,51 +156,130 @@ class UndoingReader(Reader):
         if "asked" in changed:
             return (*step, "name:person: asks for")
         if changed & {"done", "attempt"}:
-            return (LATE, *step, "name:resolved: it")
+            return (*step, "name:resolved: it")
         ended = (ENDS,) if there["job"] == "ended" and "job" in changed else ()
         given = ("name:person: gives",) if "cancel" in changed else ()
         queued = (QUEUED,) if there["job"] == "open" and "job" in changed else ()
         return (*given, *step, *ended, *queued)
 
     def _did(
-        self, what: str, before: Turn | None, then: Turn | None, changed: set[str], there: Mapping[str, str]
+        self, what: str, before: Turn | None, then: Turn | None, changed: set[str], state: State, after: State
     ) -> tuple[str, ...]:
         """A worker's word."""
-        boundary, _, fault = what.partition(":")
-        command = before.command if before is not None else None
-        idle = before is None or isinstance(command, Claim | None) or self._void(before)
-        if idle:
-            return (f"{OPTIONAL}time",)
-        if boundary == "crash" or fault == "down" or _reads_again(boundary, then):
-            return (f"{OPTIONAL}crash",)
-        mine = fault != "error" and command is not None and whose(command) == "undo"
-        if mine and boundary == "compensate":
-            ops = CALLS[fault]
-        elif mine and changed:
-            ops = (f"do:{PLACE.get(boundary, boundary)}",)
+        if before is None or isinstance(before.command, Claim | None) or self._void(before):
+            return ()
+        if what == "crash":
+            return self._crash(before, state)
+        command = before.command
+        assert command is not None
+        there, comes = self.durable(after), self._claims(before, then)
+        if what == LAST_READ and not comes and then is not None and then.command is not None:
+            return self._leaves(there)
+        if _reads_again(what, then):
+            return self._crash(before, state)
+        if what in UNSEEN or _refused(then):
+            ops: tuple[str, ...] = ()
+        elif self._undoes(command):
+            ops = self._undid(what, command, changed, there)
         else:
-            ops = self._beside(boundary, changed, there)
-        gone = then is None or then.command is None
-        return (*ops, f"{OPTIONAL}crash") if gone else ops or ("stay",)
+            ops = self._beside(what, before, changed, there)
+        gone = (then is None or then.command is None) and there["job"] == "open"
+        return (*ops, *comes, *((f"{OPTIONAL}crash",) if gone else ()))
 
-    def _beside(self, boundary: str, changed: set[str], there: Mapping[str, str]) -> tuple[str, ...]:
+    def _undid(self, what: str, command: Command, changed: set[str], there: Mapping[str, str]) -> tuple[str, ...]:
+        """A command of what undoes the step."""
+        if what in HEARS:
+            return HEARS[what]
+        if what == "compensate":
+            return ("name:call the compensation",)
+        if what in ("query", "append_resolved"):
+            return ("name:query: it",) if changed else ()
+        if what in ("append_cancelled", "append_failed"):
+            return (ENDS,)
+        if what == "append_node_finished":
+            return ("do:append_node_finished",)
+        return (f"do:{_write(what)}",)
+
+    def _beside(self, what: str, before: Turn, changed: set[str], there: Mapping[str, str]) -> tuple[str, ...]:
         """A write of the step, or of the job, as far as it changes what the machine has."""
         step = (STEPS,) if "original" in changed else ()
-        asks = ("name:the step ends as",) if "asked" in changed else ()
-        ledger = (f"do:{boundary}",) if "ledger" in changed else ()
-        node = ("do:append_node_finished",) if "node" in changed else ()
+        asks = (ASKS,) if "asked" in changed else ()
         if "job" not in changed:
-            return (*step, *asks, *ledger, *node)
-        rests = {"ended": (*THERE, ENDS), "parked": (*THERE, "do:park")}
-        return (*step, *asks, *ledger, *rests.get(there["job"], (QUEUED,)))
+            return (*step, *asks)
+        if there["job"] == "ended":
+            comes = (f"{OPTIONAL}{CLAIMS}", *THERE) if self._place_of(before) in ("idle", "past") else ()
+            return (*step, *asks, *comes, ENDS)
+        return (*step, *asks, QUEUED if there["job"] == "open" else "do:park")
 
-    def _place(self, actor: Actor) -> str:
-        """Where a worker is: at a write of what undoes the step, or wherever its decisions may have brought it."""
-        turn = self._turn(actor[0])
+    def _leaves(self, there: Mapping[str, str]) -> tuple[str, ...]:
+        """A worker has read of the job, and goes on with something else, though the step is in doubt."""
+        begun = there["attempt"] != "none" or there["done"] == "yes" or there["record"] == "yes"
+        doubt = there["original"] == "started" or (there["original"] == "unknown" and there["asked"] == "no")
+        return (CLAIMS, RESOLVES) if doubt and not begun else ()
+
+    def _claims(self, before: Turn, then: Turn | None) -> tuple[str, ...]:
+        """That a worker comes to what undoes the step: it has claimed the job for that."""
+        if then is None or then.command is None or not self._undoes(then.command):
+            return ()
+        sure = self._place_of(before) == "idle" and self._place_of(then) != "past"
+        comes = (CLAIMS,) if sure else (f"{OPTIONAL}{CLAIMS}",) if self._place_of(before) in ("idle", "past") else ()
+        return (*comes, *(THERE if comes or self._place_of(then) == "park" != self._place_of(before) else ()))
+
+    def _crash(self, turn: Turn | None, state: State) -> tuple[str, ...]:
+        """A worker is gone. One that has not decided yet may have been on its way to undo the step."""
         if turn is None or isinstance(turn.command, Claim | None) or self._void(turn):
+            return ()
+        if isinstance(turn.command, Fence) and self.durable(state)["job"] == "open" and self._place_of(turn) == "idle":
+            return (CLAIMS, "crash")
+        return {"idle": (), "past": (f"{OPTIONAL}crash",)}.get(self._place_of(turn), ("crash",))
+
+    def _undoes(self, command: Command) -> bool:
+        """Whether a command is of what undoes the step, or says what becomes of the job by it."""
+        if isinstance(command, Append):
+            said = command.events[0].data
+            done = command.boundary == "append_node_finished" and said.get("result_type") == "compensated"
+            return done or said.get("compensates") == OWN_KEY
+        if isinstance(command, Query):
+            return command.tool.name.endswith("#compensation")
+        return whose(command) == "undo"
+
+    def _place_of(self, turn: Turn) -> str:
+        """Where a worker is: at a command of what undoes the step; behind it, where that is over; or it is none to the
+        machine.
+        """
+        command = turn.command
+        if command is not None and self._undoes(command):
+            if command.boundary == "append_compensation_failed":
+                assert isinstance(command, Append)
+                return FAILED[str(command.events[0].data["outcome"])]
+            if command.boundary == "compensate":
+                return "call"
+            return AT[_write(command.boundary)]
+        if isinstance(command, Renew | Pause):
+            return "past"
+        while turn.answer is not None:
+            told, turn = turn, self.floor.turns[turn.before]
+            if turn.command is None or _reads_again(turn.command.boundary, told):
+                break
+            if self._undoes(turn.command):
+                return BEHIND.get(turn.command.boundary, "past")
+        return "idle"
+
+    def _where(self, state: State) -> str:
+        """Where the only worker is."""
+        actor = max(state.actors, default=(-1, ""))
+        turn = self._turn(actor[0])
+        if (
+            turn is None
+            or isinstance(turn.command, Claim | None)
+            or self._void(turn)
+            or self.durable(state)["job"] != "open"
+        ):
             return "at:idle"
-        boundary = turn.command.boundary
-        return f"next:{PLACE.get(boundary, boundary)}" if whose(turn.command) == "undo" else "past"
+        place = self._place_of(turn)
+        if place == "past":
+            return place
+        return "at:await" if place == "call" and actor[1] == "sent" else f"at:{place}"
 
     # What is there.
 
@@ -176,8 +301,25 @@ class UndoingReader(Reader):
         }
 
     def world(self, state: State, names: Letters) -> dict[str, str]:
-        """Nothing is compared: what the one that undoes has done is what its answers say."""
-        return {}
+        """What the world has done, and what may act still."""
+        world = self.floor.worlds[state.world]
+        return {
+            "deed": "done" if world.effects else "none",
+            "request": world.call or "none",
+            "late": str(world.late),
+            "undone": str(world.undone),
+        }
+
+
+def _write(boundary: str) -> str:
+    """The write of the machine that a boundary is, or repeats behind a crash."""
+    return "append_compensated" if boundary == "catch_up_finished" else PLACE.get(boundary, boundary)
+
+
+def _refused(then: Turn | None) -> bool:
+    """Whether a store has refused a command of a worker that was overtaken, by another or by what somebody said."""
+    error = then.answer.error if then is not None and then.answer is not None else None
+    return isinstance(error, StaleEpoch | VersionConflict)
 
 
 def _reads_again(boundary: str, then: Turn | None) -> bool:
@@ -185,9 +327,3 @@ def _reads_again(boundary: str, then: Turn | None) -> bool:
     if then is None or then.answer is None or not isinstance(then.answer.error, VersionConflict):
         return False
     return not (isinstance(then.command, Append) and then.command.boundary == boundary)
-
-
-def undoing_graph(product: Product) -> Graph:
-    """What the code does in a case, beside the step's machine gone through, as what undoes it has it."""
-    assert isinstance(product.floor, WideFloor)
-    return product.graph(UndoingReader(product.floor), undoing_sets())

@@ -33,7 +33,8 @@ class World(NamedTuple):
     fence: the newest epoch and attempt that a fencing look has seen: no request up to it is served any more.
     partial: the number of the effect whose answer says that the step failed nonetheless; 0 for none.
     desk: the number of what the contract store holds, where people are asked for approvals. announcer: whether somebody is about
-    to tell the job of an answer.
+    to tell the job of an answer. call, late, undone: what has become of the call that undoes the step and for which somebody
+    waits, how many others may still act, how often it was undone.
     """
 
     pending: tuple[Request, ...] = ()
@@ -43,6 +44,9 @@ class World(NamedTuple):
     partial: int = 0
     desk: int = 0
     announcer: bool = False
+    call: str = ""
+    late: int = 0
+    undone: int = 0
 
     def find(self, epoch: int, attempt: int) -> Request:
         """A pending request."""

@@ -11,7 +11,6 @@ row can be.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Final, NamedTuple
 
 from ..model.machine import Machine
 from .enumerate import Graph, Product
@@ -27,22 +26,10 @@ from .enumerate_ops import TURNED_AWAY
 from .enumerate_others import OTHERS
 from .enumerate_sets import Edge, Reading, Sets
 from .enumerate_stage import COUNTS, SEVERAL, every, product
-from .enumerate_undoing import UNDOING, undoing_graph, undoing_sets
 from .explore import Engine, searched
 from .mutate_rows import Rows
 
 MakeSets = Callable[[Machine, Engine], Sets]
-
-
-class Read(NamedTuple):
-    """How a case is read as another machine has it, and that machine's sets."""
-
-    graph: Callable[[Product], Graph]
-    sets: Callable[[], Sets]
-
-
-OTHERWISE: Final = {f"{name}, its undoing": (name, Read(undoing_graph, undoing_sets)) for name in UNDOING}
-"""Cases of the step that are read as another machine has them, and how."""
 
 
 def gone_through(case: str) -> Product:
@@ -59,14 +46,7 @@ def gone_through(case: str) -> Product:
 @cache
 def graph_of(name: str) -> Graph:
     """What the code does in a case. Raises AssertionError where the original parts from it, or it is not what is pinned."""
-    case, read = OTHERWISE.get(name, (name, None))
-    made = gone_through(case)
-    if read is None:
-        return made.graph()
-    graph = read.graph(made)
-    if said := parted(graph, read.sets()):
-        raise AssertionError(f"the original and its code part: {said}")
-    return graph
+    return gone_through(name).graph()
 
 
 @cache
@@ -194,13 +174,12 @@ def beside(policy: str, base: Engine) -> Beside | None:
             beside_it = [name for other in OTHERS for name in other.cases]
             names = [name for name in every() if name not in {*SEVERAL, *beside_it, *AROUND, *ENDED}]
             return StepsBeside(base, _smallest(names, COUNTS), True, step_sets)
-        case "compensation-hardened":
-            return StepsBeside(base, [f"{name}, its undoing" for name in UNDOING], False, undoing_sets)
         case "contract-hardened":
             return ContractsBeside(base, _smallest(list(CONTRACTS), CONTRACT_COUNTS), True)
         case _:
             return next(
-                (StepsBeside(base, tuple(it.cases), True, it.sets) for it in OTHERS if it.policy == policy), None
+                (StepsBeside(base, tuple(it.cases), not it.untaken, it.sets) for it in OTHERS if it.policy == policy),
+                None,
             )
 
 

@@ -275,7 +275,7 @@ def _elsewhere(on: frozenset[str]) -> Iterator[Rule]:
     if "K-TRUTH" not in on:
         return
     idle, ended = "at:idle job:open", "at:idle job:ended"
-    yield row("what was acquired and not begun is settled", Actor.WORKER, f"{idle} attempt:none|{CLOSED} ledger:inflight",
+    yield row("what was acquired and not begun is settled", Actor.WORKER, f"{idle} attempt:none|{CLOSED} ledger:inflight|unknown",
               "ledger:no_effect", boundary="ledger_no_effect", source="T-ORDER B7'")  # fmt: skip
     owed = f"{idle} asked:yes attempt:none|{CLOSED} record:no {SETTLED}"
     yield row("asked for, and given up elsewhere: the job ends", Actor.WORKER, f"{owed} cancel:yes original:ok", ended,

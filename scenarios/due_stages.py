@@ -114,6 +114,14 @@ ENUMERATED: Final = "cases, pairs, seconds, states, transitions, turns with answ
 """What is counted of an enumeration."""
 
 
+TAKEN_OF_OTHERS: Final = {
+    "P9": ("EXHAUSTED", of.TAKEN_OF_GATES),
+    "P10": ("TESTED", of.TAKEN_OF_COMPENSATIONS),
+    "P12": ("EXHAUSTED", of.TAKEN_OF_VALUES),
+}
+"""By claim about a machine beside the step's: what is said of its edges."""
+
+
 def _enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
     if claim.id in REFINED:
         yield Due("enumerate", "EXHAUSTED", figures(ENUMERATED), command=CONFORM)
@@ -136,9 +144,9 @@ def _enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
             else ()
         ):
             yield Due("enumerate", "EXHAUSTED", taken, begins=f"{who} ", command=f"{CONFORM} --workers {workers}")
-    taken_of_others = {"P9": of.TAKEN_OF_GATES, "P12": of.TAKEN_OF_VALUES}
-    if deep and claim.id in taken_of_others:
-        yield Due("enumerate", "EXHAUSTED", taken_of_others[claim.id], command=f"{CONFORM} --workers 1")
+    if deep and claim.id in TAKEN_OF_OTHERS:
+        verdict, taken = TAKEN_OF_OTHERS[claim.id]
+        yield Due("enumerate", verdict, taken, command=f"{CONFORM} --workers 1")
     if claim.id in (*REFINED, "P5"):
         yield _stores("the memory store and the SQLite store", 2, "deep" if deep else "quick")
         served = _stores("the PostgreSQL store", 1, "quick")

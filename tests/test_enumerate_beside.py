@@ -14,8 +14,10 @@ from crashwindow.checkers.enumerate_gate import GateReader, gate_sets
 from crashwindow.checkers.enumerate_gate_floor import GateFloor
 from crashwindow.checkers.enumerate_others import OTHERS, Other
 from crashwindow.checkers.enumerate_stage import COUNTS, converse_beside, enumerated, product, refined
+from crashwindow.checkers.enumerate_undoing import undoing_sets
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore
+from crashwindow.model.compensation import build_compensation
 from crashwindow.model.gate import build_gate
 from crashwindow.model.machine import Machine
 from crashwindow.model.policy import HARDENED
@@ -98,15 +100,47 @@ def test_without_its_row_a_step_is_found(name: str, row: str) -> None:
     assert Product(WideFloor(WIDE[name]), step_sets(machine), sampled=True).run().parted
 
 
-@pytest.mark.parametrize("other", OTHERS, ids=lambda other: other.policy)
+@pytest.mark.parametrize(
+    "other",
+    [pytest.param(it, id=it.policy, marks=[pytest.mark.deep] if it.untaken else []) for it in OTHERS],
+)
 def test_every_edge_of_a_machine_beside_the_steps_is_taken(other: Other) -> None:
-    """In the cases of a gate, and of a recorded value, the code takes each edge for certain."""
+    """In the cases of a gate, and of a recorded value, the code takes each edge for certain; of a compensation all but those that
+    are pinned, and no other.
+    """
     sets = other.sets()
     for name in other.cases:
-        assert not product(name, sets, certain=True).run().parted
+        run = product(name, sets, certain=True).run()
+        assert not run.parted
+        assert run.counts == COUNTS[name]
     item = converse_beside(other, sets, explore(sets.machine))
-    assert item.verdict is Verdict.EXHAUSTED
-    assert item.figures["edges"] == item.figures["taken for certain"] == {"P9": 105, "P12": 74}[other.claim]
+    assert item.verdict is (Verdict.TESTED if other.untaken else Verdict.EXHAUSTED)
+    assert item.figures["edges"] == int(item.figures["taken for certain"]) + sum(other.untaken.values())
+    assert item.figures["edges"] == {"P9": 105, "P10": 177, "P12": 74}[other.claim]
+
+
+def test_which_edges_of_a_compensation_are_left_is_pinned() -> None:
+    """One case alone takes fewer than all: the rows of which more is left than is pinned are named."""
+    other = next(it for it in OTHERS if it.untaken)
+    sets = other.sets()
+    product("undo-query", sets, certain=True).run()
+    item = converse_beside(other, sets, explore(sets.machine))
+    assert item.verdict is Verdict.REFUTED
+    assert "which others it does not is not what is pinned: " in item.statement
+    assert "grant another attempt" in item.statement
+
+
+def test_an_attempt_that_is_none_is_settled_before_the_next_one() -> None:
+    """Where a compensation's machine had that of what was acquired alone, the code parts: a word of a person leaves UNKNOWN."""
+    machine, name = build_compensation(), "what was acquired and not begun is settled"
+    rules = tuple(
+        replace(rule, sees={**rule.sees, "ledger": frozenset({"inflight"})}) if rule.name == name else rule
+        for rule in machine.rules
+    )
+    assert rules != machine.rules
+    run = product("undo-works", undoing_sets(replace(machine, rules=rules))).run()
+    assert run.parted[0].schedule[-1].endswith(":ledger_no_effect")
+    assert "ledger: no_effect≠unknown" in str(run.parted[0])
 
 
 def test_a_row_of_a_gate_that_no_code_follows_is_seen() -> None:

@@ -1,16 +1,12 @@
 """Mutants that nobody else kills: the code is enumerated beside them, or nobody can tell them from the original."""
 
-from collections import Counter
 from functools import cache, partial
-from typing import Final
 
 import pytest
 
-from crashwindow.checkers.enumerate_stage import COUNTS, product
-from crashwindow.checkers.enumerate_undoing import UNDOING, undoing_graph, undoing_sets
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.mutate_bisimilar import Observer, ToldApartError
-from crashwindow.checkers.mutate_enumerate import OTHERWISE, StepsBeside, graph_of, parted
+from crashwindow.checkers.mutate_enumerate import StepsBeside
 from crashwindow.checkers.mutate_model import Bench
 from crashwindow.checkers.mutate_refine import compensates
 from crashwindow.checkers.mutate_rows import Rows
@@ -20,28 +16,8 @@ from crashwindow.tests.sampled import sampled
 SMALL = ("warned", "owed", "half-undone", "retold", "cancel-1")
 """Cases of the step that take little time, and meet the mutants of these tests."""
 
-FEW = ("half-undone, its undoing", "retold, its undoing")
-"""Cases that are read otherwise, and take little time."""
-
 deep = partial(pytest.param, marks=pytest.mark.deep)
 """A mutant of a machine whose graph takes long to record."""
-UNDONE: Final = (*UNDOING, "whole", "outlived")
-"""The cases of the step that are read for what undoes it, where nobody tells a person's lie."""
-UNSEEN: Final = {
-    "acquire": 2, "append committed: it is there": 1, "append compensated": 1, "append compensated: it is there": 2,
-    "append compensation_started": 1, "asked for, and given up elsewhere: the job ends": 4,
-    "asked for, and there is nothing to undo: the job ends": 3, "commit": 2, "crash": 3, "crash during the call": 1,
-    "decide: an attempt is open": 1, "decide: for a committed effect": 1, "decide: for an unknown one, harmless": 2,
-    "decide: it has an effect record": 1, "decide: it is recorded": 1, "decide: nobody asks": 4,
-    "decide: the last attempt did nothing": 6, "decide: the last attempt did nothing, for an unknown one": 1,
-    "decide: the original is to be resolved first": 3, "decide: there is nothing to compensate": 7,
-    "decide: what was acquired was not begun": 2, "given up: the job ends": 2, "grant another attempt": 2, "ledger no_effect": 1,
-    "nor did the step do anything: the job ends": 1, "park": 7, "park, though it is given up: a step is in doubt": 1,
-    "park, though it is given up: an attempt is open": 1, "person: asks for the compensation": 2, "put record": 1,
-    "query: it did not happen": 2, "query: it happened": 2, "resolved: it did not happen": 1, "resolved: it happened": 1,
-    "step: to be undone": 2, "the job ends, and the original is in doubt": 2, "what was acquired and not begun is settled": 3,
-}  # fmt: skip
-"""How many edges of each row of a compensation the code is not seen to take there, of 176 (decision 047)."""
 
 
 @cache
@@ -77,30 +53,6 @@ def bisimilar(policy: str, what: str) -> str:
 def test_the_original_passes(policy: str) -> None:
     """The code parts from no machine that is as it was, and where every edge is to be taken, it takes each."""
     assert enumerated(policy, None) == ""
-
-
-@pytest.mark.parametrize("name", sampled(sorted(OTHERWISE, key=lambda name: name not in FEW), now=len(FEW)))
-def test_a_graph_read_otherwise_is_not_empty(name: str) -> None:
-    """The step's graph, read for an undoing, is as large as the step's, and its machine moves along it."""
-    graph = graph_of(name)
-    sets = OTHERWISE[name][1].sets()
-    assert parted(graph, sets) == ""
-    assert len(graph.moves) == COUNTS[name.partition(", ")[0]][0]
-    assert len(sets) > 8
-    assert sum(reading.ops != ("stay",) for moves in graph.moves for _, reading, _, _ in moves) > 100
-
-
-@pytest.mark.deep
-def test_what_the_code_is_not_seen_to_take_of_an_undoing_is_stated() -> None:
-    """Of a compensation's edges it is pinned, by row, which no read case takes: not one more, and not one less."""
-    sets = undoing_sets()
-    edges = explore(sets.machine).engine.classes()
-    for name in UNDONE:
-        made = product(name)
-        assert made.run().counts == COUNTS[name]
-        assert parted(undoing_graph(made), sets) == ""
-    assert len(edges) == 176
-    assert Counter(sets.machine.rules[number].name for number, _ in edges - sets.taken) == UNSEEN
 
 
 @pytest.mark.parametrize(

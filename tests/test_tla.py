@@ -38,7 +38,7 @@ TLC = {
     "contract-as-written": (552600, 70857),
     "gate-hardened": (10616, 2838),
     "gate-as-written": (36376, 9020),
-    "compensation-hardened": (16378, 5648),
+    "compensation-hardened": (16434, 5648),
     "compensation-as-written": (66695, 13104),
 }
 """States generated and distinct states, as TLC of github.com/tlaplus/tlaplus at cc6b616 (2026-04-29) gave them on 2026-11-29.

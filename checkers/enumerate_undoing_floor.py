@@ -1,0 +1,135 @@
+"""What undoes a step, on the wire: the moves of a case that is held beside the machine of a compensation.
+
+| word                              | what happens                                                                             |
+| --------------------------------- | ---------------------------------------------------------------------------------------- |
+| worker-N:compensate               | the call that undoes the step is sent                                                    |
+| worker-N:undone, :not-undone      | it answers that it has acted, that it has not                                            |
+| worker-N:unheard                  | its worker waits no longer, whether it has acted or not; it may act still                |
+| world:undo:acts, :refused         | a call for which somebody waits acts, once; it is refused, and never will                |
+| world:late:acts, :nothing         | the same of a call for which nobody waits any more                                       |
+| worker-N:query                    | whoever is asked whether it was undone knows; nobody knows while a call may still act     |
+
+A person who is asked whether the step was undone says the truth, once it is final (A-PERSON, A-QUIET). Who is gone while a call
+is on its way leaves it there.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from ..runtime.commands import Execute
+from ..runtime.tool import Absent, Compensation, Happened, NotKnown, Tool
+from .enumerate_acts import WideActs
+from .enumerate_case import WideCase
+from .enumerate_floor import WideFloor, WideSteps
+from .enumerate_read import READ_ON
+from .interleave_floor import Move, State
+from .interleave_mutants import SHIPPED, Mutant
+from .interleave_steps import Actor, Step
+from .interleave_store import Numbers
+from .interleave_world import World
+
+ANSWERED: Final = {"acted": ("undone", "done"), "refused": ("not-undone", "none")}
+"""By what has become of a call: the word of its answer, and how the callback answers."""
+LIES: Final = ("person:undone:yes", "person:undone:no")
+
+
+class UndoingSteps(WideSteps):
+    """The worker of such a case."""
+
+    def _next(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
+        number, phase = actor
+        turn = self.turns[number]
+        if not isinstance(turn.command, Execute) or turn.command.boundary != "compensate":
+            yield from super()._next(actor, stores, world, at)
+            return
+        who = f"worker-{turn.owner}"
+        if phase == "":
+            sent = self.acts.turned(world, "call", "sent", into=lambda it: it._replace(call="sent"))
+            yield Step(f"{who}:compensate", (number, "sent"), stores, sent)
+            return
+        call = self.acts.worlds[world].call
+        over = self.acts.turned(world, "call", "over", into=unheard)
+        ends = [("unheard", "lost-answer"), *([ANSWERED[call]] if call in ANSWERED else [])]
+        for word, how in ends if call != "refused" else ends[1:]:
+            told = self._told(number, self.acts.asked(turn, how), stores, over, at)
+            yield Step(f"{who}:{word}", (told, ""), stores, over)
+
+
+class UndoingFloor(WideFloor):
+    """The worker of a case whose step is undone, the callback, and the people around it."""
+
+    def __init__(self, case: WideCase, mutant: Mutant = SHIPPED) -> None:
+        super().__init__(case, mutant, WideActs, UndoingSteps)
+        site = self.acts.site
+        if case.asked:
+            undoes = site.tool.compensation
+            assert undoes is not None
+            known = Compensation(
+                undoes.call, lambda args, context: told(site.world), "quiet", 0.0, harmless=undoes.harmless
+            )
+            site.tool = Tool(**{**vars(site.tool), "compensation": known})
+
+    def moves(self, state: State) -> list[Move]:
+        """Everything that can happen next. A call whose worker is gone is one for which nobody waits."""
+        return [self._left_alone(move) for move in super().moves(state) if self._may(state, move)]
+
+    def _may(self, state: State, move: Move) -> bool:
+        """Whether a move is one of these cases: people say the truth, and are heard before a worker reads the other stores, which
+        is the same as behind that.
+        """
+        if move.word.startswith("person:") and any(self._reads(actor) for actor in state.actors):
+            return False
+        return move.word not in LIES or self._true(state, move)
+
+    def _reads(self, actor: Actor) -> bool:
+        command = self.turns[actor[0]].command if actor[0] >= 0 else None
+        return command is not None and command.boundary in READ_ON
+
+    def _left_alone(self, move: Move) -> Move:
+        world, waits = move.state.world, any(self._calls(actor) for actor in move.state.actors)
+        if waits or not self.worlds[world].call:
+            return move
+        after = self.acts.turned(world, "call", "over", into=unheard)
+        return move._replace(state=move.state._replace(world=after))
+
+    def _calls(self, actor: Actor) -> bool:
+        if actor[0] < 0 or actor[1] != "sent":
+            return False
+        command = self.turns[actor[0]].command
+        return command is not None and command.boundary == "compensate"
+
+    def _true(self, state: State, move: Move) -> bool:
+        """Whether a person may say so of the undoing."""
+        world = self.worlds[state.world]
+        return world.undone > 0 if move.word.endswith("yes") else not (world.undone or world.late or world.call)
+
+    def _environment(self, state: State) -> Iterator[Move]:
+        yield from super()._environment(state)
+        world = self.worlds[state.world]
+        if world.call == "sent":
+            yield self._world(state, "undo:acts", world._replace(call="acted", undone=min(world.undone + 1, 2)))
+            yield self._world(state, "undo:refused", world._replace(call="refused"))
+        if world.late:
+            rest = world._replace(late=world.late - 1)
+            yield self._world(state, "late:acts", rest._replace(undone=min(world.undone + 1, 2)))
+            yield self._world(state, "late:nothing", rest)
+
+    def _world(self, state: State, word: str, after: World) -> Move:
+        return Move(f"world:{word}", state._replace(world=self.acts.world(after)))
+
+    def beside(self, state: State) -> tuple[object, ...]:
+        """What tells states apart that are otherwise alike: also what was heard of the step."""
+        pending = self.worlds[state.world].pending
+        return *super().beside(state), tuple((bool(request.effect), request.until > 0) for request in pending)
+
+
+def unheard(world: World) -> World:
+    """Nobody waits for the call any more; it may act, if it was sent and nothing has become of it."""
+    return world._replace(call="", late=min(world.late + (world.call == "sent"), 2))
+
+
+def told(world: World) -> Happened | Absent | NotKnown:
+    """What is known of the undoing."""
+    if world.undone:
+        return Happened({"done": True})
+    return NotKnown("it may still act") if world.late or world.call else Absent()

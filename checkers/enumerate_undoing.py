@@ -109,6 +109,10 @@ class UndoingReader(Reader):
 
     floor: UndoingFloor
 
+    def __init__(self, floor: UndoingFloor, letters: tuple[str, ...] = ("",)) -> None:
+        super().__init__(floor, letters)
+        self._there: dict[tuple[int, ...], dict[str, str]] = {}
+
     @property
     def declared(self) -> dict[str, str]:
         """Whether an unknown effect may be undone."""
@@ -285,6 +289,11 @@ class UndoingReader(Reader):
 
     def durable(self, state: State) -> dict[str, str]:
         """What the events say, by the reader of recorded ones; the record and the effect record of what undoes the step."""
+        if state.stores[:3] not in self._there:
+            self._there[state.stores[:3]] = self._told(state)
+        return self._there[state.stores[:3]]
+
+    def _told(self, state: State) -> dict[str, str]:
         reader, events = CompensationReader(STEP), self.records.events(state)
         for index, event in enumerate(events):
             reader.take(event, queues(event, events[index + 1] if index + 1 < len(events) else None))

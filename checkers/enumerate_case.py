@@ -30,7 +30,8 @@ class WideCase(Case):
     doubled each time; patience: how long a pause a turn makes. retryable: what an error has to say to be tried again, where it
     is stated. inputs: the tool asks for some before it sends its request, the same in each attempt, or others. foreign: somebody
     may have made the request for approval before, for another action. earlier: a step of the other tool comes before all others.
-    value: what a machine of two values calls the one that is told. asked: what undoes the step can be asked whether it did.
+    uses: what the other step gives is among this one's arguments, and a language model has two answers. swapped: a machine of two
+    values calls the first that is told the other one. asked: what undoes the step can be asked whether it did.
     """
 
     confirmed: tuple[Mode, ...] = ()
@@ -49,13 +50,15 @@ class WideCase(Case):
     inputs: Literal["", "same", "other"] = ""
     foreign: bool = False
     earlier: bool = False
-    value: Literal["first", "other"] = "first"
+    uses: bool = False
+    swapped: bool = False
     asked: bool = False
 
 
 def begun(case: WideCase) -> list[NewEvent]:
     """J1 of the case's job."""
-    mine: dict[str, Json] = {"id": STEP, "tool": TOOL, "args": {"step": STEP}, "max_retries": case.retries,
+    args: dict[str, Json] = {"step": STEP, **({"of": {"$result": OTHER}} if case.uses else {})}
+    mine: dict[str, Json] = {"id": STEP, "tool": TOOL, "args": args, "max_retries": case.retries,
                              "max_requeues": case.requeues, "depends_on": []}  # fmt: skip
     if case.backoff:
         mine["backoff_seconds"] = case.backoff
@@ -291,14 +294,16 @@ TOLD: Final = (
     WideCase(
         "value-input-again", THIRD, "reexecute", idempotent=True, retries=2, inputs="same", sure=True, lead=ASKED_TWICE
     ),
-    WideCase("value-llm", THIRD, "park", other="llm", sure=True),
-    WideCase("value-llm-lost", LOST_TWICE, "park", other="llm", sure=True),
+    WideCase("value-llm", THIRD, "park", other="llm", uses=True, sure=True),
+    WideCase("value-llm-lost", LOST_TWICE, "park", other="llm", uses=True, sure=True),
 )
 VALUES: Final = {
-    case.name: case for told in TOLD for case in (told, replace(told, name=f"{told.name}-other", value="other"))
+    case.name: case
+    for told in TOLD
+    for case in ([told, replace(told, name=f"{told.name}-other", swapped=True)] if told.inputs else [told])
 }
-"""A value that is recorded before a step uses it, beside the machine of that; all that is asked is told the same, and which of
-the machine's two values that is called is free: each is tried. Sampled, too."""
+"""A value that is recorded before a step uses it, beside the machine of that. A language model has two answers. An input is the
+time, which is another in each life; the first is called the one value of the machine, or the other. Sampled, too."""
 UNDOES: Final = {
     case.name: case
     for case in (

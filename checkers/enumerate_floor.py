@@ -11,7 +11,7 @@
 | person:other, person:signal                 | another step's outcome or undoing is told; what one waits for has come  |
 | person:undone                               | whether what was to undo the step has done so is told                   |
 | person:undo-other                           | a step before this one is to be undone                                  |
-| worker-N:call_model:later                   | a language model says when it can be asked again                        |
+| worker-N:call_model:later, :that            | a language model says when it can be asked again; answers otherwise     |
 | person:approve, :deny, :withdraw, :foreign  | a request for approval is answered, taken back, made by somebody else   |
 | person:announce                             | the job is told that its request has ended                              |
 | clock:quiet                                 | (also) a pause before a retry is over                                   |
@@ -27,7 +27,7 @@ from .enumerate_acts import UNDOING, WideActs
 from .enumerate_case import WideCase
 from .enumerate_desk import WORDS
 from .enumerate_records import whose
-from .enumerate_site import CALLS, LATER, LOOKS, PART, WideTurns
+from .enumerate_site import CALLS, LATER, LOOKS, PART, THAT, WideTurns
 from .interleave_case import STEP
 from .interleave_floor import Floor, Move, State
 from .interleave_mutants import SHIPPED, Mutant
@@ -72,7 +72,8 @@ def ways(command: Command, case: WideCase) -> tuple[str, ...]:
     if isinstance(command, Verify):
         return tuple(LOOKS)
     if isinstance(command, CallModel):
-        return "done", LATER if case.backoff else "none"  # the two look alike until they are recorded
+        unheard = LATER if case.backoff else "none"  # it looks like an answer until that is recorded
+        return ("done", THAT, unheard) if case.uses else ("done", unheard)
     if isinstance(command, Execute) and (command.boundary != "execute" or command.context.step_id != STEP):
         # Until they are recorded the two results look alike, and a sample goes on with the first.
         return (PART, *CALLS) if case.repeats and command.boundary == "execute" else CALLS

@@ -53,9 +53,12 @@ IN_STATUS: Final = {
     ("signal", "open"): "the signal comes early",
     ("signal", "waiting"): "the signal comes",
     ("announce", "waiting"): "the decider signals",
+    **{
+        ("announce", status): "the decider finds nobody waiting"
+        for status in ("open", "completed", "failed", "cancelled")
+    },
 }
 """What people do, by the rules' names; and by what the job is about then."""
-NOBODY_WAITS: Final = "the decider finds nobody waiting"
 ANSWERED: Final = {"completed": "approved", "rejected": "denied", "cancelled": "denied"}
 """A request's status as a decision."""
 
@@ -94,7 +97,7 @@ class GateReader(Reader):
             ops = tuple("crash" for _ in self._left(state, names, after)) or ("stay",)
         elif who == "person":
             status = self.durable(state)["job"]
-            ops = (f"name:{SAID.get(what) or IN_STATUS.get((what, status), NOBODY_WAITS)}",)
+            ops = (f"name:{SAID.get(what) or IN_STATUS[what, status]}",)
         else:
             owner, what = self._parted(word)
             self.turns.add(max(now[0], -1))

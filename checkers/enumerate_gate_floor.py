@@ -132,10 +132,11 @@ class GateFloor(WideFloor):
 
     def _announcing(self, state: State) -> Iterator[Move]:
         """Who has answered, or has found an answer, announces it; unless that one is gone before, or the job does not wait."""
-        world, waits = self.worlds[state.world], self.acts.stream(state.stores).status == "waiting"
+        world = self.worlds[state.world]
+        waits = self.acts.stream(state.stores).status == "waiting"
         if world.announcer:
             rests = self.acts.turned(state.world, "rests", into=lambda it: it._replace(announcer=False))
-            after = self.acts.announce(state.stores, state.world, state.at) if waits else None
+            after = self.acts.announce(state.stores, state.world, state.at)
             yield Move("person:announce", state._replace(world=rests, stores=after or state.stores))
             yield Move("person:gone", state._replace(world=rests))
         elif waits and self.acts.desk.stands(world.desk) in ("completed", "rejected", "cancelled"):

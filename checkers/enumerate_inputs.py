@@ -26,8 +26,8 @@ def asking(given: Perform, strays: bool) -> Perform:
             return given(command, ports)
 
         def call(args: Json, context: ToolContext) -> ToolResult:
-            ask(context, strays and context.attempt > 1)
-            answer: ToolResult = given(command, ports)
+            told = ask(context, strays and context.attempt > 1)
+            answer: ToolResult = given(replace(command, args={"asked": args, "told": told}), ports)
             return answer
 
         return replace(command, tool=replace(command.tool, call=call)).perform(ports)
@@ -35,10 +35,12 @@ def asking(given: Perform, strays: bool) -> Perform:
     return perform
 
 
-def ask(context: ToolContext, strays: bool) -> None:
-    """Two inputs. Who is refused one asks once more, and is refused again: what was refused stays so."""
+def ask(context: ToolContext, strays: bool) -> Json:
+    """Two inputs; the first. Who is refused one asks once more, and is refused again: what was refused stays so."""
+    told: Json = None
     try:
-        context.inputs.ask("now", "another" if strays else None)
+        told = context.inputs.ask("now", "another" if strays else None)
     except (NonDeterministicToolError, VersionConflict, StoppedError):
         context.now()
     context.now()
+    return told

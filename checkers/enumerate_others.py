@@ -40,7 +40,7 @@ class Other(NamedTuple):
 UNTAKEN: Final = {
     "acquire": 1, "asked for, and given up elsewhere: the job ends": 4,
     "asked for, and there is nothing to undo: the job ends": 4, "decide: nobody asks": 4,
-    "decide: the last attempt did nothing": 6, "decide: the original is to be resolved first": 8,
+    "decide: the last attempt did nothing": 6, "decide: the original is to be resolved first": 11,
     "decide: there is nothing to compensate": 8, "decide: what was acquired was not begun": 2,
     "done, and given up elsewhere: the job ends": 1, "given up: the job ends": 2, "nor did the step do anything: the job ends": 2,
     "park": 3, "park, though it is given up: a step is in doubt": 1, "query: it did not happen": 1, "step: to be undone": 2,

@@ -9,9 +9,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from ..model.machine import Machine
-from ..model.recorded import build_recorded
+from ..model.recorded import VALUES, build_recorded
+from ..runtime.canonical import digest
 from ..runtime.commands import Append, CallModel, Claim, Command, Execute, Fence, Pause, Renew
+from ..runtime.records import Json
 from ..runtime.store import VersionConflict
+from .abstraction import NotAJobError
 from .conform_follow import PLACE
 from .enumerate_case import OTHER
 from .enumerate_certain import CertainSets
@@ -20,8 +23,9 @@ from .enumerate_inputs import RECORD
 from .enumerate_read import UNSEEN, Letters, Reader, Seen
 from .enumerate_records import whose
 from .enumerate_sets import Reading
+from .enumerate_site import THAT
 from .explore import Engine
-from .interleave_case import STEP
+from .interleave_case import BEGINNING, STEP, TTL
 from .interleave_floor import Move, State
 from .interleave_store import Effects
 from .interleave_turn import Turn
@@ -35,11 +39,18 @@ AT: Final[Mapping[str, str]] = {
     "append_node_finished": "at:append_node",
 }
 """Where a worker is that comes to such a command of a language model's node."""
+THIS: Final = "this"
+"""What a language model answers, if it does not answer otherwise."""
+USED: Final = {digest({"step": STEP, "of": value}): name for value, name in zip((THIS, THAT), VALUES, strict=True)}
+"""Which value a step uses, by the hash of its arguments."""
+UNTOLD: Final = "untold"
 FIRST: Final = "#1"
 """How the name of the first input ends."""
 REPEATED: Final = ("put_effect", "append_committed", RECORD)
 """Writes that are repeated from memory, in the machine, until they have an answer; of others it has the answer at once."""
 SILENT: Final = ("decides", "unverified")
+READ: Final = "name:input: the first answer|input: the other answer|hand the"
+"""What is no decision, though the machine's worker does it by itself: it is read of what the code is about."""
 UNANSWERED: Final = ("none", "later")
 """What a language model says when it does not answer."""
 
@@ -50,7 +61,7 @@ class RecordedSets(CertainSets):
     def fitting(self, op: str, who: str) -> frozenset[int]:
         """The rules that an op can be."""
         found = super().fitting(op, who)
-        return found - super().fitting("name:input: the first answer|input: the other", who) if op in SILENT else found
+        return found - super().fitting(READ, who) if op in SILENT else found
 
 
 def recorded_sets(machine: Machine | None = None, engine: Engine | None = None) -> RecordedSets:
@@ -62,11 +73,6 @@ class RecordedReader(Reader):
     """What the words of a case mean to the value that is recorded in it."""
 
     floor: WideFloor
-
-    @property
-    def value(self) -> str:
-        """What the machine calls the value that is told."""
-        return self.floor.case.value
 
     @property
     def kind(self) -> str:
@@ -88,7 +94,7 @@ class RecordedReader(Reader):
             ops = tuple(op for turn in gone for op in self._crash(turn, state))
         elif who == "world":
             acts = bool(self.floor.worlds[after.world].effects) > bool(self.floor.worlds[state.world].effects)
-            ops = (f"name:the step with the {self.value} value acts",) if acts else ()
+            ops = ("name:the step with the",) if acts else ()
         elif who == "person":
             ops = ()
         else:
@@ -103,7 +109,7 @@ class RecordedReader(Reader):
         boundary, _, fault = what.partition(":")
         if boundary == "claim":
             return () if fault or then is None or then.command is None else ("do:claim",)
-        if self._idle(before) or self.durable(state)["job"] == "completed":  # an answer was lost of its end
+        if self._idle(before) or self._told(state)["job"] == "completed":  # an answer was lost of its end
             return ()
         assert before is not None
         if boundary == "crash" or fault == "down":
@@ -129,13 +135,16 @@ class RecordedReader(Reader):
         if command is None or boundary in UNSEEN or fault in UNANSWERED or conflict or not self._speaks(command):
             return ()
         if boundary == "call_model":
-            return (f"name:llm: the {self.value} answer",)
-        changed, place = self.durable(state) != self.durable(after), _place(boundary)
+            return (f"name:llm: the {self._named(THAT if fault == THAT else THIS)} answer",)
+        if boundary == "execute":
+            return (f"name:hand the {self._handed(command)} value over",) if not self._used(before, state) else ()
+        changed, place = self._told(state) != self._told(after), _place(boundary)
         if boundary == "append_started":
-            return () if self._used(before, state) or not self._used(before, after) else (f"do:{boundary}",)
+            begins = self._used(before, after) and not self._used(before, state)
+            return (f"name:use the {USED.get(self._args_hash(command), UNTOLD)} value",) if begins else ()
         if place not in REPEATED:
             return (*self._known(before, state), f"do:{boundary}") if changed else ()
-        there = self.durable(state)["effect" if place == "put_effect" else "committed"] != "none"
+        there = self._told(state)["effect" if place == "put_effect" else "committed"] != "none"
         lost = fault == "lost" or (fault == "error" and there)
         wrote = (f"{'lost' if lost else 'do'}:{boundary}",) if lost or not fault else ()
         return (*self._known(before, state), *wrote)
@@ -146,11 +155,11 @@ class RecordedReader(Reader):
         """
         assert turn.command is not None
         if self._asks(turn.command) and not self._repeats(turn):
-            return (f"name:input: the {self.value} answer",)
+            return (f"name:input: the {self._named(self._recorded(turn.command))} answer",)
         if turn.command.boundary != "append_completed":
             return ()
-        used = ("name:use the",) if self.kind == "llm" and not self._used(turn, state) else ()
-        return (*used, f"name:{self.kind}: the step with the {self.value} value ends")
+        used = () if self._used(turn, state) else ("name:use the|hand the",)
+        return (*used, f"name:{self.kind}: the step with the")
 
     def _repeats(self, turn: Turn) -> bool:
         """Whether a turn makes a write again, whose answer it did not get."""
@@ -181,7 +190,7 @@ class RecordedReader(Reader):
         if command.boundary == "append_completed":
             return True
         if self.kind == "input":
-            return self._asks(command)
+            return self._asks(command) or isinstance(command, Execute)
         if command.boundary == "append_started":
             return whose(command) == "own"
         return isinstance(command, CallModel) or (_place(command.boundary) in WRITES and whose(command) == "other")
@@ -189,7 +198,7 @@ class RecordedReader(Reader):
     def _where(self, state: State) -> str:
         """Where the only worker is: behind its claim it has read nothing; it uses the value, or has, once it is recorded."""
         turn = self._turn(max((number for number, _ in state.actors), default=-1))
-        there = self.durable(state)
+        there = self._told(state)
         if turn is None or self._idle(turn) or there["job"] == "completed":
             return "at:idle"
         command = turn.command
@@ -205,14 +214,24 @@ class RecordedReader(Reader):
             return "at:use" if at == "at:append_node" and there["node"] == "yes" else at
         if self.kind == "llm":
             return "at:await" if self._used(turn, state) else "at:use"
-        if self._used(turn, state) or command.boundary in (RECORD, "append_completed") or isinstance(command, Execute):
+        if command.boundary == "append_completed":
+            return "past"
+        sent = any(phase == "sent" for _, phase in state.actors)
+        if sent or self._used(turn, state):
             return "at:await"
         return "at:use" if there["committed"] != "none" else "at:ask"
 
     # What is there.
 
     def durable(self, state: State) -> dict[str, str]:
-        """What the events and the effect store say of the value."""
+        """What the events and the effect store say of the value. NotAJobError for one that nobody was told."""
+        told = self._told(state)
+        if UNTOLD in told.values():
+            raise NotAJobError(f"a value is recorded that nobody was told: {told}")
+        return told
+
+    def _told(self, state: State) -> dict[str, str]:
+        """The same, whatever the value is."""
         events = self.records.events(state)
         step = OTHER if self.kind == "llm" else STEP
         mine = [event for event in events if event.step == step]
@@ -220,15 +239,41 @@ class RecordedReader(Reader):
         answers = [event for event in mine if event.type == "command_committed" and event not in inputs]
         effects = self.floor.shelf.contents["effects"][state.stores[2]]
         assert isinstance(effects, Effects)
-        recorded = self.kind == "llm" and any(record.step_id == OTHER for record in effects.records)
+        outputs = [record.output for record in effects.records if record.step_id == OTHER]
         finished = (event.data["result_type"] for event in mine if event.type == "node_finished")
         node = self.kind == "llm" and "success" in finished
+        told = [event.data["result"] for event in (answers if self.kind == "llm" else inputs[:1])]
         return {
             "job": "completed" if self.floor.acts.stream(state.stores).status == "completed" else "open",
-            "effect": self.value if recorded else "none",
-            "committed": self.value if (answers if self.kind == "llm" else inputs) else "none",
+            "effect": self._named(outputs[0]) if self.kind == "llm" and outputs else "none",
+            "committed": self._named(told[0]) if told else "none",
             "node": "yes" if node else "no",
         }
+
+    def _named(self, value: Json) -> str:
+        """Which of the machine's two values one is: an answer, or the time, by how many leases were over then; or UNTOLD."""
+        if value in (THIS, THAT):
+            return VALUES[value == THAT]
+        if not isinstance(value, int | float):
+            return UNTOLD
+        lives = round((value - BEGINNING) / TTL)
+        return VALUES[(lives + self.floor.case.swapped) % 2]
+
+    def _recorded(self, command: Command) -> Json:
+        """The input that a command records."""
+        assert isinstance(command, Append)
+        return command.events[0].data["result"]
+
+    def _handed(self, command: Command) -> str:
+        """Which value a tool was told, that sends its request."""
+        assert isinstance(command, Execute)
+        return self._named(command.args["told"])
+
+    def _args_hash(self, command: Command) -> str:
+        """What a step begins with."""
+        assert isinstance(command, Append)
+        begun = next(event for event in command.events if event.type == "tool_invocation_started")
+        return str(begun.data["args_hash"])
 
     def world(self, state: State, names: Letters) -> dict[str, str]:
         """Nothing is compared."""

@@ -33,6 +33,8 @@ LOOKS: Final[dict[str, Seen]] = {
 }
 CALLS: Final = ("done", "none", "lost-answer")
 PART: Final = "part"
+THAT: Final = "that"
+"""A language model says something else."""
 LATER: Final = "later"
 """A language model says when it can be asked again."""
 LATER_SECONDS: Final = 5.0
@@ -69,6 +71,8 @@ class WideSite(Site):
 
     def complete(self, request: LlmRequest) -> LlmAnswer:
         """What a language model answers, as it is set."""
+        if self.called == THAT:
+            return LlmAnswer(THAT, request.model)
         if self.called != "done":
             raise LlmError("busy", LATER_SECONDS if self.called == LATER else None)
         return LlmAnswer("this", request.model)

@@ -66,9 +66,6 @@ BEHIND: Final = {
     **dict.fromkeys(("ledger_no_effect", "ledger_unknown", "append_resolved", "query"), "park"),
 }
 """Where a worker is behind such a command of what undoes the step, about something else."""
-LAST_READ: Final = "fence_effects"
-"""What a worker reads last, before it decides."""
-RESOLVES: Final = "name:decide: the original is to be resolved first"
 QUIET: Final = "name:the original can act no more"
 STEPS: Final = "name:step: "
 ASKS: Final = "name:the step ends as"
@@ -177,8 +174,6 @@ class UndoingReader(Reader):
         command = before.command
         assert command is not None
         there, comes = self.durable(after), self._claims(before, then)
-        if what == LAST_READ and not comes and then is not None and then.command is not None:
-            return self._leaves(there)
         if _reads_again(what, then):
             return self._crash(before, state)
         if what in UNSEEN or _refused(then):
@@ -214,12 +209,6 @@ class UndoingReader(Reader):
             comes = (f"{OPTIONAL}{CLAIMS}", *THERE) if self._place_of(before) in ("idle", "past") else ()
             return (*step, *asks, *comes, ENDS)
         return (*step, *asks, QUEUED if there["job"] == "open" else "do:park")
-
-    def _leaves(self, there: Mapping[str, str]) -> tuple[str, ...]:
-        """A worker has read of the job, and goes on with something else, though the step is in doubt."""
-        begun = there["attempt"] != "none" or there["done"] == "yes" or there["record"] == "yes"
-        doubt = there["original"] == "started" or (there["original"] == "unknown" and there["asked"] == "no")
-        return (CLAIMS, RESOLVES) if doubt and not begun else ()
 
     def _claims(self, before: Turn, then: Turn | None) -> tuple[str, ...]:
         """That a worker comes to what undoes the step: it has claimed the job for that."""

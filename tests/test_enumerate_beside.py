@@ -17,13 +17,23 @@ from crashwindow.checkers.enumerate_stage import COUNTS, converse_beside, enumer
 from crashwindow.checkers.enumerate_undoing import undoing_sets
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore
+from crashwindow.checkers.interleave_case import TTL
 from crashwindow.model.compensation import build_compensation
 from crashwindow.model.gate import build_gate
 from crashwindow.model.machine import Machine
 from crashwindow.model.policy import HARDENED
 from crashwindow.model.step import build
 from crashwindow.model.surroundings import build_around
-from crashwindow.runtime import gate
+from crashwindow.runtime import drive, gate
+from crashwindow.runtime.clients import Say
+from crashwindow.runtime.contracts import approvals
+from crashwindow.runtime.contracts.commands import ContractPorts
+from crashwindow.runtime.drive import Perform
+from crashwindow.runtime.inputs import Recorder
+from crashwindow.runtime.llm import LlmAnswer
+from crashwindow.runtime.llm_step import LlmStep
+from crashwindow.runtime.records import NewEvent
+from crashwindow.runtime.store import VersionConflict
 from crashwindow.tests.sampled import sampled
 
 
@@ -154,3 +164,39 @@ def test_a_row_of_a_gate_that_no_code_follows_is_seen() -> None:
     assert len(both) == 4
     assert not both & sets.certain.taken
     assert converse_beside(OTHERS[0], sets, explore(sets.machine)).verdict is Verdict.REFUTED
+
+
+def test_another_value_than_the_recorded_one_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catch-up that records another answer than the effect record holds, and a recovery that hands over another input than is
+    recorded, part: which value it is, is read where it lies.
+    """
+    recorded = LlmStep.recorded
+
+    def forgotten(self: LlmStep) -> LlmAnswer | None:
+        answer = recorded(self)
+        return None if answer is None else LlmAnswer("that", answer.model)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LlmStep, "recorded", forgotten)
+        assert "committed: other≠first" in str(product("value-llm").run().parted[0])
+    ask = Recorder.ask
+    monkeypatch.setattr(Recorder, "ask", lambda self, name, given: ask(self, name, given) + TTL)
+    assert product("value-input").run().parted
+
+
+def test_an_answer_that_wakes_a_job_which_does_not_wait_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who announces an answer looks whether the job waits for it: one that queues any job again is no decider of the machine."""
+
+    def wake(ports: ContractPorts, job_id: str, perform: Perform = drive.perform) -> bool:
+        events = ports.store.events(job_id)
+        batch = (NewEvent(f"person.{len(events) + 1}.answered", "job_requeued", None, {"by": "person"}),)
+        try:
+            perform(Say("signal", job_id, len(events), batch), ports)
+        except VersionConflict:  # it has ended
+            return False
+        return True
+
+    monkeypatch.setattr(approvals, "wake", wake)
+    parted = product("gate-approval").run().parted
+    assert parted
+    assert all("person:announce" in each.schedule for each in parted)

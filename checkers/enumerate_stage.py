@@ -317,7 +317,7 @@ def enumeration(context: Context) -> Found:
         items.append(fleet_converse(kept[2], fleets()))
         items += [of_one(), of_two()]
         for other in OTHERS:
-            found.add(other.claim, refined([run for run in runs if beside_other(run.case.name) is other]))
+            found.add(other.claim, refined([run for run in runs if beside_other(run.case.name) is other], other))
             found.add(other.claim, converse_beside(other, kept[other.policy], complete(other.policy, context.spaces)))
     for claim in CLAIMED:
         found.add(claim, *items)
@@ -328,8 +328,8 @@ def enumeration(context: Context) -> Found:
     return found
 
 
-def refined(runs: list[Enumeration]) -> Item:
-    """Whether each step of the code is a step of the model, and as much was enumerated as is pinned."""
+def refined(runs: list[Enumeration], other: Other | None = None) -> Item:
+    """Whether each step of the code is a step of the model, or of another machine, and as much was enumerated as is pinned."""
     figures: dict[str, int | float | str] = {
         "states": sum(run.states for run in runs),
         "transitions": sum(run.transitions for run in runs),
@@ -350,32 +350,34 @@ def refined(runs: list[Enumeration]) -> Item:
     if strayed or not runs:
         said = f"what was enumerated is not what is pinned: the counts of {', '.join(strayed) or 'nothing'} differ"
         return _item(Verdict.ERROR, said, figures)
-    whole, behind = to_their_end(runs)
+    whole, behind = to_their_end(runs, other)
     parts = [f"all orders within the bounds of {', '.join(whole)}"] if whole else []
     parts += [f"all that can follow the schedules of {', '.join(behind)}"] if behind else []
-    parts += [f"{'and ' * bool(parts)}{words}" for words in samples(runs, "samples of")]
+    parts += [f"{'and ' * bool(parts)}{words}" for words in samples(runs, "samples of", other)]
     said = (
-        f"each of {figures['transitions']} steps of the shipped driver, protocol core and memory store is a step of the model,"
-        f" with the same records, effects and requests after it: {'; '.join(parts)}."
+        f"each of {figures['transitions']} steps of the shipped driver, protocol core and memory store is a step of"
+        f" {other.words if other else 'the model'}, with the same records, effects and requests after it: {'; '.join(parts)}."
         f" {figures['turns with answers repeated']} turns of workers go the same way where answers come only the second time"
     )
     return _item(Verdict.EXHAUSTED if whole or behind else Verdict.TESTED, said, figures)
 
 
-def to_their_end(runs: Iterable[Enumeration]) -> tuple[list[str], list[str]]:
-    """Which cases were gone through with no pair left out: from their beginning, and behind a schedule; each with its machine."""
+def to_their_end(runs: Iterable[Enumeration], other: Other | None = None) -> tuple[list[str], list[str]]:
+    """Which cases were gone through with no pair left out: from their beginning, and behind a schedule; each with its machine,
+    unless all are beside another one.
+    """
     found: tuple[list[str], list[str]] = [], []
     for case in (run.case for run in runs if run.case.name not in PARTLY):
-        beside = next((words for cases, words in BESIDE if origin(case.name) in cases), "")
+        beside = next((words for cases, words in BESIDE if origin(case.name) in cases and not other), "")
         found[bool(case.lead)].append(f"{beside}{case.name}")
     return found
 
 
-def samples(runs: Iterable[Enumeration], words: str) -> list[str]:
-    """Which cases were sampled, by the machine that they were held beside."""
+def samples(runs: Iterable[Enumeration], words: str, other: Other | None = None) -> list[str]:
+    """Which cases were sampled, by the machine that they were held beside, unless all are beside another one."""
     names = [run.case.name for run in runs]
     found = ((beside, [name for name in names if name in cases]) for cases, beside in BESIDE)
-    return [f"{beside}{words} {', '.join(sampled)}" for beside, sampled in found if sampled]
+    return [f"{'' if other else beside}{words} {', '.join(sampled)}" for beside, sampled in found if sampled]
 
 
 def over_sqlite(name: str, context: Context) -> Item:

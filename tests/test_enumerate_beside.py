@@ -61,7 +61,7 @@ def test_each_step_is_the_models(name: str) -> None:
 def test_beside_which_machine_a_case_was_held_is_said() -> None:
     """Of a gate's machine, and of a step's with others around it, not all is proved that is of the step's: each is named."""
     said = refined(list(enumerated(["half-undone", "gate-signal", "both-undone"], {}))).statement
-    assert "; and samples of half-undone;" in said
+    assert "after it: samples of half-undone;" in said
     assert "beside the machine of a gate, of which a step's claims do not speak, samples of gate-signal;" in said
     assert "of which four sentences of P6 and one of P4 do not hold, samples of both-undone. " in said
 

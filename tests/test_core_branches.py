@@ -45,8 +45,6 @@ EXCEPTIONS: Final[dict[str, str]] = {
     "job: elif \"llm\" in entry: → if entry[\"id\"] not in history.touched:": LONGER,
     "llm_step: if not self.past.checkpointed: → self.run.results[self.id] = answer.response": LONGER,
     "protocol: if self.stored is not None: → return": "the same job, where the step's effect is not known",
-    "protocol: elif not permitted(self.run, self.node.approved_by, self.node.id, self.tool.name, self.node.args): → need ="
-    " yield from self.abandon(UNAPPROVED)": f"{DEFENCE}: the gate stands before its step in every valid plan",
     "protocol: elif self.run.worker.executes: → need = yield from self.abandon()": CONTRACT,
     "protocol: if not self.run.worker.executes: → return False": CONTRACT,
     "protocol: elif past.retry_at: → return True": f"{DEFENCE}: a retry on record has the time of its event",

@@ -106,7 +106,9 @@ def conform_steps(args: argparse.Namespace) -> int:
     # One case takes few of the edges: only all of them together have to take each.
     item = _converse(args.workers, kept[args.workers]) if args.workers in CONVERSE else None
     anywhere = ANYWHERE[args.workers]() if args.workers in CONVERSE else None
-    others = [converse_beside(it, kept[it.policy], explore(it.sets().machine)) for it in OTHERS if args.workers == 1]
+    others = [
+        converse_beside(it, kept[it.policy], explore(kept[it.policy].machine)) for it in OTHERS if args.workers == 1
+    ]
     items = [each for each in (item, anywhere, *others) if each is not None]
     wrong = any(each.verdict is Verdict.REFUTED for each in items) or any(
         run.parted or run.remembered or _strayed(run) for run in runs

@@ -125,6 +125,10 @@ class WideFloor(Floor):
         recorded = state.stores[2] if self.case.other == "llm" else 0
         return self.worlds[state.world].desk, len(self._pauses(state)), given, recorded
 
+    def heard(self, state: State) -> tuple[object, ...]:
+        """What can be heard of each request: that it has acted, that it has not, or nothing yet."""
+        return tuple((bool(request.effect), request.until > 0) for request in self.worlds[state.world].pending)
+
     def _pauses(self, state: State) -> list[float]:
         """When the pauses are over that are not."""
         events = self.acts.stream(state.stores).events if self.case.backoff else ()

@@ -9,13 +9,14 @@ from typing import Final
 
 from ..model.gate import build_gate
 from ..model.machine import Machine, Scope
-from ..runtime.commands import Claim, Command, Fence
+from ..runtime.commands import Command, Fence
 from ..runtime.records import Json
 from ..runtime.store import VersionConflict
 from .abstraction import StoredEvent
+from .enumerate_beside import BesideReader
 from .enumerate_certain import CertainSets
-from .enumerate_gate_floor import ACTIONS, DIGESTS, HASHES, GateFloor
-from .enumerate_read import Letters, Reader, Seen
+from .enumerate_gate_floor import ACTIONS, ANSWERED, DIGESTS, HASHES, GateFloor
+from .enumerate_read import Letters, Seen
 from .enumerate_records import whose
 from .enumerate_sets import Reading
 from .explore import Engine
@@ -59,8 +60,6 @@ IN_STATUS: Final = {
     },
 }
 """What people do, by the rules' names; and by what the job is about then."""
-ANSWERED: Final = {"completed": "approved", "rejected": "denied", "cancelled": "denied"}
-"""A request's status as a decision."""
 
 
 class GateSets(CertainSets):
@@ -77,7 +76,7 @@ def gate_sets(machine: Machine | None = None, engine: Engine | None = None) -> G
     return GateSets(machine, [f.name for f in machine.fields if f.scope is Scope.DURABLE], engine)
 
 
-class GateReader(Reader):
+class GateReader(BesideReader):
     """What the words of a case with a node that waits mean to the gate."""
 
     floor: GateFloor
@@ -96,7 +95,7 @@ class GateReader(Reader):
         elif who == "clock":
             ops = tuple("crash" for _ in self._left(state, names, after)) or ("stay",)
         elif who == "person":
-            status = self.durable(state)["job"]
+            status = self.told(state)["job"]
             ops = (f"name:{SAID.get(what) or IN_STATUS[what, status]}",)
         else:
             owner, what = self._parted(word)
@@ -108,7 +107,7 @@ class GateReader(Reader):
 
     def _gated(self, what: str, before: Turn | None, then: Turn | None, state: State, after: State) -> tuple[str, ...]:
         """A worker's word: a write of the gate, the step's beginning, an end of the job; or nothing that a gate has."""
-        idle = before is None or isinstance(before.command, Claim | None) or self._void(before)
+        idle = self.idle(before)
         if what == "crash":
             return ("stay",) if idle else ("crash",)
         if what == "park":  # of the other step: to the gate its worker is gone
@@ -130,12 +129,11 @@ class GateReader(Reader):
 
     def _where(self, state: State) -> str:
         """Where the only worker is: behind its claim it has read nothing; once the step has begun that decides."""
-        turn = self._turn(max((number for number, _ in state.actors), default=-1))
-        if turn is None or isinstance(turn.command, Claim | None) or self._void(turn):
+        turn = self.only(state)
+        if turn is None or turn.command is None or self.idle(turn):
             return "at:idle"
         if isinstance(turn.command, Fence):
-            claimed = isinstance(self.floor.turns[turn.before].command, Claim)
-            return "at:replay" if claimed else "past"
+            return "at:replay" if self.unread(turn) else "past"
         if self._started(state) != "none":
             return "at:execute"
         boundary = turn.command.boundary
@@ -157,7 +155,7 @@ class GateReader(Reader):
         args = next(node["args"] for node in nodes if node["id"] == STEP)
         return next(name for name, each in ACTIONS.items() if each == args)
 
-    def durable(self, state: State) -> dict[str, str]:
+    def fold(self, state: State) -> dict[str, str]:
         """What the job's events say, as the gate has it."""
         events = self.records.events(state)
         types = [event.type for event in events]

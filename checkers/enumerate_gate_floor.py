@@ -38,6 +38,8 @@ DIGESTS: Final = {digest(shown(JOB, OTHER, STEP, TOOL, args)): name for name, ar
 """Which action an approval is bound to, by the digest that it carries."""
 HASHES: Final = {digest(args): name for name, args in ACTIONS.items()}
 """The same of a step that has started."""
+ANSWERED: Final = {"completed": "approved", "rejected": "denied", "cancelled": "denied"}
+"""A request's status as a decision."""
 STRAY: Final = "somebody.stray"
 """The event by which somebody queues the job again."""
 DECIDES: Final = ("person:approve", "person:deny", "person:withdraw")
@@ -139,7 +141,7 @@ class GateFloor(WideFloor):
             after = self.acts.announce(state.stores, state.world, state.at)
             yield Move("person:announce", state._replace(world=rests, stores=after or state.stores))
             yield Move("person:gone", state._replace(world=rests))
-        elif waits and self.acts.desk.stands(world.desk) in ("completed", "rejected", "cancelled"):
+        elif waits and self.acts.desk.stands(world.desk) in ANSWERED:
             found = self.acts.turned(state.world, "announcer", into=lambda it: it._replace(announcer=True))
             yield Move("person:again", state._replace(world=found))
 
@@ -155,6 +157,9 @@ class GateFloor(WideFloor):
 
     def beside(self, state: State) -> tuple[object, ...]:
         """What tells states apart that are otherwise alike: also what was heard of the step, and of the step before the gate."""
-        world, events = self.worlds[state.world], self.acts.stream(state.stores).events
-        heard = tuple((bool(request.effect), request.until > 0) for request in world.pending)
-        return *super().beside(state), heard, tuple(event.type for event in events if event.step == EARLIER)[-1:]
+        events = self.acts.stream(state.stores).events
+        return (
+            *super().beside(state),
+            self.heard(state),
+            tuple(event.type for event in events if event.step == EARLIER)[-1:],
+        )

@@ -1,8 +1,8 @@
 """A recorded value, as its machine has it (`model/recorded.py`): the words beside the step machine, read otherwise.
 
-The value is what a language model answers before the step, or the first input that the step's tool asks for. All that is asked is
-told the same, so one of the two values is never there, and the case says which of the machine's two it is called. How the step
-that uses it comes to its effect is its own protocol's: here it acts, and ends, before the job does.
+The value is what a language model answers before the step, or the first input that the step's tool asks for, and is
+told; which of the machine's two values that is, is read where it lies: in records, in what a step begins with, in what a tool is
+handed. How the step that uses it comes to its effect is its own protocol's: here it acts, and ends, before the job does.
 """
 
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ from typing import Final
 from ..model.machine import Machine
 from ..model.recorded import VALUES, build_recorded
 from ..runtime.canonical import digest
-from ..runtime.commands import Append, CallModel, Claim, Command, Execute, Fence, Pause, Renew
+from ..runtime.commands import Append, CallModel, Command, Execute, Fence, Pause, Renew
 from ..runtime.records import Json
 from ..runtime.store import VersionConflict
 from .abstraction import NotAJobError
 from .conform_follow import PLACE
+from .enumerate_beside import BesideReader
 from .enumerate_case import OTHER
 from .enumerate_certain import CertainSets
-from .enumerate_floor import WideFloor
 from .enumerate_inputs import RECORD
-from .enumerate_read import UNSEEN, Letters, Reader, Seen
+from .enumerate_read import UNSEEN, Letters, Seen
 from .enumerate_records import whose
 from .enumerate_sets import Reading
 from .enumerate_site import THAT
@@ -69,10 +69,8 @@ def recorded_sets(machine: Machine | None = None, engine: Engine | None = None) 
     return RecordedSets(machine or build_recorded(), ["job", "effect", "committed", "node"], engine)
 
 
-class RecordedReader(Reader):
+class RecordedReader(BesideReader):
     """What the words of a case mean to the value that is recorded in it."""
-
-    floor: WideFloor
 
     @property
     def kind(self) -> str:
@@ -89,12 +87,9 @@ class RecordedReader(Reader):
         word, after, _, was, now = move
         who, _, what = word.partition(":")
         if who == "clock":
-            there = {number for number, _ in after.actors}
-            gone = [self._turn(number) for number, _ in state.actors if number not in there]
-            ops = tuple(op for turn in gone for op in self._crash(turn, state))
+            ops = tuple(op for turn in self.gone(state, after) for op in self._crash(turn, state))
         elif who == "world":
-            acts = bool(self.floor.worlds[after.world].effects) > bool(self.floor.worlds[state.world].effects)
-            ops = ("name:the step with the",) if acts else ()
+            ops = ("name:the step with the",) if self.acted(state, after) else ()
         elif who == "person":
             ops = ()
         else:
@@ -109,7 +104,7 @@ class RecordedReader(Reader):
         boundary, _, fault = what.partition(":")
         if boundary == "claim":
             return () if fault or then is None or then.command is None else ("do:claim",)
-        if self._idle(before) or self._told(state)["job"] == "completed":  # an answer was lost of its end
+        if self.idle(before) or self.told(state)["job"] == "completed":  # an answer was lost of its end
             return ()
         assert before is not None
         if boundary == "crash" or fault == "down":
@@ -118,13 +113,9 @@ class RecordedReader(Reader):
         gone = boundary != "append_completed" and (then is None or then.command is None)
         return (*ops, *(self._crash(before, state) if gone and not ops else ("crash",) if gone else ()))
 
-    def _idle(self, turn: Turn | None) -> bool:
-        """Whether a worker is none to the machine: it has not claimed the job, or is done with it."""
-        return turn is None or isinstance(turn.command, Claim | None) or self._void(turn)
-
     def _crash(self, turn: Turn | None, state: State) -> tuple[str, ...]:
         """A worker is gone, which has heard or asked something before."""
-        return () if turn is None or self._idle(turn) else (*self._known(turn, state), "crash")
+        return () if turn is None or self.idle(turn) else (*self._known(turn, state), "crash")
 
     def _done(
         self, boundary: str, fault: str, before: Turn, then: Turn | None, state: State, after: State
@@ -138,13 +129,13 @@ class RecordedReader(Reader):
             return (f"name:llm: the {self._named(THAT if fault == THAT else THIS)} answer",)
         if boundary == "execute":
             return (f"name:hand the {self._handed(command)} value over",) if not self._used(before, state) else ()
-        changed, place = self._told(state) != self._told(after), _place(boundary)
+        changed, place = self.told(state) != self.told(after), _place(boundary)
         if boundary == "append_started":
             begins = self._used(before, after) and not self._used(before, state)
             return (f"name:use the {USED.get(self._args_hash(command), UNTOLD)} value",) if begins else ()
         if place not in REPEATED:
             return (*self._known(before, state), f"do:{boundary}") if changed else ()
-        there = self._told(state)["effect" if place == "put_effect" else "committed"] != "none"
+        there = self.told(state)["effect" if place == "put_effect" else "committed"] != "none"
         lost = fault == "lost" or (fault == "error" and there)
         wrote = (f"{'lost' if lost else 'do'}:{boundary}",) if lost or not fault else ()
         return (*self._known(before, state), *wrote)
@@ -197,15 +188,17 @@ class RecordedReader(Reader):
 
     def _where(self, state: State) -> str:
         """Where the only worker is: behind its claim it has read nothing; it uses the value, or has, once it is recorded."""
-        turn = self._turn(max((number for number, _ in state.actors), default=-1))
-        there = self._told(state)
-        if turn is None or self._idle(turn) or there["job"] == "completed":
+        turn = self.only(state)
+        there = self.told(state)
+        if turn is None or self.idle(turn) or there["job"] == "completed":
             return "at:idle"
         command = turn.command
         assert command is not None
-        if isinstance(command, Fence):
-            return "at:replay" if isinstance(self.floor.turns[turn.before].command, Claim) else "past"
-        if isinstance(command, Pause | Renew) or (self.kind == "llm" and command.boundary == "append_completed"):
+        if self.unread(turn):
+            return "at:replay"
+        if isinstance(command, Fence | Pause | Renew) or (
+            self.kind == "llm" and command.boundary == "append_completed"
+        ):
             return "past"
         if self._asks(command):
             return "at:append_committed" if self._repeats(turn) else "at:ask"
@@ -225,12 +218,12 @@ class RecordedReader(Reader):
 
     def durable(self, state: State) -> dict[str, str]:
         """What the events and the effect store say of the value. NotAJobError for one that nobody was told."""
-        told = self._told(state)
+        told = self.told(state)
         if UNTOLD in told.values():
             raise NotAJobError(f"a value is recorded that nobody was told: {told}")
         return told
 
-    def _told(self, state: State) -> dict[str, str]:
+    def fold(self, state: State) -> dict[str, str]:
         """The same, whatever the value is."""
         events = self.records.events(state)
         step = OTHER if self.kind == "llm" else STEP
@@ -274,10 +267,6 @@ class RecordedReader(Reader):
         assert isinstance(command, Append)
         begun = next(event for event in command.events if event.type == "tool_invocation_started")
         return str(begun.data["args_hash"])
-
-    def world(self, state: State, names: Letters) -> dict[str, str]:
-        """Nothing is compared."""
-        return {}
 
 
 def _place(boundary: str) -> str:

@@ -12,11 +12,12 @@ from typing import Final
 
 from ..model.compensation import build_compensation
 from ..model.machine import Machine, Scope
-from ..runtime.commands import Append, Claim, Command, Fence, Pause, Query, Renew
+from ..runtime.commands import Append, Command, Fence, Pause, Query, Renew
 from ..runtime.store import StaleEpoch, VersionConflict
 from .conform_follow import PLACE, merged
+from .enumerate_beside import BesideReader
 from .enumerate_certain import CertainSets, Runs
-from .enumerate_read import UNSEEN, Letters, Reader, Seen
+from .enumerate_read import UNSEEN, Letters, Seen
 from .enumerate_records import OWN_KEY, UNDO_KEY, whose
 from .enumerate_sets import Reading
 from .enumerate_undoing_floor import UndoingFloor
@@ -101,14 +102,10 @@ def undoing_sets(machine: Machine | None = None, engine: Engine | None = None) -
     return UndoingSets(machine, [*compared, "deed", "request", "late", "undone"], engine)
 
 
-class UndoingReader(Reader):
+class UndoingReader(BesideReader):
     """What the words of a case mean to what undoes its step."""
 
     floor: UndoingFloor
-
-    def __init__(self, floor: UndoingFloor, letters: tuple[str, ...] = ("",)) -> None:
-        super().__init__(floor, letters)
-        self._there: dict[tuple[int, ...], dict[str, str]] = {}
 
     @property
     def declared(self) -> dict[str, str]:
@@ -119,13 +116,14 @@ class UndoingReader(Reader):
         """What a move can have been."""
         word, after, _, was, now = move
         who, _, what = word.partition(":")
-        before, there = self.durable(state), self.durable(after)
+        before, there = self.told(state), self.told(after)
         changed = {name for name in there if there[name] != before[name]}
         if who == "clock":
-            present = {number for number, _ in after.actors}
-            gone = [self._turn(number) for number, _ in state.actors if number not in present]
             quiet = self._quiet(state) if self.floor.quiet(after) and not self.floor.quiet(state) else ()
-            ops: tuple[str, ...] = (*(op for turn in gone for op in self._crash(turn, state)), *quiet)
+            ops: tuple[str, ...] = (
+                *(op for turn in self.gone(state, after) for op in self._crash(turn, state)),
+                *quiet,
+            )
         elif who == "world":
             ops = self._world(what, state, after)
         elif who == "person":
@@ -139,7 +137,7 @@ class UndoingReader(Reader):
 
     def _quiet(self, state: State) -> tuple[str, ...]:
         """A park's quiet time is over: the step can act no more, unless that is so since another park."""
-        if self.durable(state)["original"] != "unknown":
+        if self.told(state)["original"] != "unknown":
             return ()
         types = [event.type for event in self.records.events(state) if event.step == STEP]
         began = len(types) - types[::-1].index("tool_invocation_started") if "tool_invocation_started" in types else 0
@@ -148,8 +146,7 @@ class UndoingReader(Reader):
     def _world(self, what: str, state: State, after: State) -> tuple[str, ...]:
         if what in WORLD:
             return (f"name:{WORLD[what]}",)
-        acts = bool(self.floor.worlds[after.world].effects) > bool(self.floor.worlds[state.world].effects)
-        return ("name:step: acts",) if acts else ()
+        return ("name:step: acts",) if self.acted(state, after) else ()
 
     def _said_of(self, what: str, changed: set[str], there: Mapping[str, str]) -> tuple[str, ...]:
         """What people say of the job."""
@@ -167,13 +164,13 @@ class UndoingReader(Reader):
         self, what: str, before: Turn | None, then: Turn | None, changed: set[str], state: State, after: State
     ) -> tuple[str, ...]:
         """A worker's word."""
-        if before is None or isinstance(before.command, Claim | None) or self._void(before):
+        if before is None or self.idle(before):
             return ()
         if what == "crash":
             return self._crash(before, state)
         command = before.command
         assert command is not None
-        there, comes = self.durable(after), self._claims(before, then)
+        there, comes = self.told(after), self._claims(before, then)
         if _reads_again(what, then):
             return self._crash(before, state)
         if what in UNSEEN or _refused(then):
@@ -220,9 +217,9 @@ class UndoingReader(Reader):
 
     def _crash(self, turn: Turn | None, state: State) -> tuple[str, ...]:
         """A worker is gone. One that has not decided yet may have been on its way to undo the step."""
-        if turn is None or isinstance(turn.command, Claim | None) or self._void(turn):
+        if turn is None or self.idle(turn):
             return ()
-        if isinstance(turn.command, Fence) and self.durable(state)["job"] == "open" and self._place_of(turn) == "idle":
+        if isinstance(turn.command, Fence) and self.told(state)["job"] == "open" and self._place_of(turn) == "idle":
             return (CLAIMS, "crash")
         return {"idle": (), "past": (f"{OPTIONAL}crash",)}.get(self._place_of(turn), ("crash",))
 
@@ -262,12 +259,7 @@ class UndoingReader(Reader):
         """Where the only worker is."""
         actor = max(state.actors, default=(-1, ""))
         turn = self._turn(actor[0])
-        if (
-            turn is None
-            or isinstance(turn.command, Claim | None)
-            or self._void(turn)
-            or self.durable(state)["job"] != "open"
-        ):
+        if turn is None or self.idle(turn) or self.told(state)["job"] != "open":
             return "at:idle"
         place = self._place_of(turn)
         if place == "past":
@@ -276,13 +268,8 @@ class UndoingReader(Reader):
 
     # What is there.
 
-    def durable(self, state: State) -> dict[str, str]:
+    def fold(self, state: State) -> dict[str, str]:
         """What the events say, by the reader of recorded ones; the record and the effect record of what undoes the step."""
-        if state.stores[:3] not in self._there:
-            self._there[state.stores[:3]] = self._told(state)
-        return self._there[state.stores[:3]]
-
-    def _told(self, state: State) -> dict[str, str]:
         reader, events = CompensationReader(STEP), self.records.events(state)
         for index, event in enumerate(events):
             reader.take(event, queues(event, events[index + 1] if index + 1 < len(events) else None))

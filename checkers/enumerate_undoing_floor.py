@@ -119,8 +119,7 @@ class UndoingFloor(WideFloor):
 
     def beside(self, state: State) -> tuple[object, ...]:
         """What tells states apart that are otherwise alike: also what was heard of the step."""
-        pending = self.worlds[state.world].pending
-        return *super().beside(state), tuple((bool(request.effect), request.until > 0) for request in pending)
+        return *super().beside(state), self.heard(state)
 
 
 def unheard(world: World) -> World:

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 
 from ..checkers.collector import uncollected
 from ..checkers.crash_run import memory_directory
+from ..checkers.enumerate_counts import COUNTS
 from ..checkers.enumerate_sqlite import SqliteFloor
-from ..checkers.enumerate_stage import COUNTS
 from ..checkers.interleave import CASES
 from ..checkers.interleave_floor import Floor
 from .row import Contestant, Goal, Measure, Row, WrongWorkError, seconds

@@ -14,13 +14,13 @@ from .converse import converse_told
 from .crash_anywhere import of_one, of_two
 from .enumerate import Enumeration, agreement
 from .enumerate_certain import CertainSets
+from .enumerate_counts import COUNTS
 from .enumerate_cover import step_sets
 from .enumerate_fleet_stage import fleet_converse, fleets
 from .enumerate_others import OTHERS
 from .enumerate_sqlite import compared
 from .enumerate_stage import (
     CONVERSE,
-    COUNTS,
     PARTLY,
     QUICK,
     SEVERAL,

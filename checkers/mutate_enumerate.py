@@ -20,12 +20,13 @@ from .enumerate_contract_cases import CONTRACTS
 from .enumerate_contract_sets import ContractSets
 from .enumerate_contract_stage import COUNTS as CONTRACT_COUNTS
 from .enumerate_contract_stage import contract_sets
+from .enumerate_counts import COUNTS
 from .enumerate_cover import step_sets
 from .enumerate_ends import ENDED
 from .enumerate_ops import TURNED_AWAY
 from .enumerate_others import OTHERS
 from .enumerate_sets import Edge, Reading, Sets
-from .enumerate_stage import COUNTS, SEVERAL, every, product
+from .enumerate_stage import SEVERAL, every, product
 from .explore import Engine, searched
 from .mutate_rows import Rows
 

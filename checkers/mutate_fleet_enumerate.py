@@ -14,11 +14,12 @@ from typing import Final, NamedTuple
 
 from ..model.fleet import Fleet
 from .enumerate import Graph
+from .enumerate_counts import COUNTS
 from .enumerate_cover import LETTERS, fleet_sets
 from .enumerate_fleet import row_of
 from .enumerate_fleet_stage import UNDOINGS
 from .enumerate_sets import Sets
-from .enumerate_stage import COUNTS, SEVERAL
+from .enumerate_stage import SEVERAL
 from .mutate_enumerate import gone_through, parted
 from .mutate_fleet_rows import FleetMutant
 

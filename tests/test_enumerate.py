@@ -16,11 +16,12 @@ from crashwindow.checkers.bugs_semantics import rest_written_over_words
 from crashwindow.checkers.bugs_step import overtaken_taken_for_done
 from crashwindow.checkers.enumerate import Enumerated, Enumeration, Parted, Product, agreement
 from crashwindow.checkers.enumerate_case import ALONE, WideCase, said
+from crashwindow.checkers.enumerate_counts import COUNTS
 from crashwindow.checkers.enumerate_cover import fleet_sets, reachable, step_sets
 from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_sets import Sets
 from crashwindow.checkers.enumerate_sqlite import Alike, SqliteFloor, alike, compared
-from crashwindow.checkers.enumerate_stage import COUNTS, KILLS, enumerated, every, planted, product, refined
+from crashwindow.checkers.enumerate_stage import KILLS, enumerated, every, planted, product, refined
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore
 from crashwindow.checkers.interleave_case import QUIET, Bounds

@@ -8,12 +8,13 @@ import pytest
 from crashwindow.checkers.bugs_semantics import undoing_left_in_flight
 from crashwindow.checkers.enumerate import Product
 from crashwindow.checkers.enumerate_case import GATES, WIDE
+from crashwindow.checkers.enumerate_counts import COUNTS
 from crashwindow.checkers.enumerate_cover import step_sets
 from crashwindow.checkers.enumerate_floor import WideFloor
 from crashwindow.checkers.enumerate_gate import GateReader, gate_sets
 from crashwindow.checkers.enumerate_gate_floor import GateFloor
 from crashwindow.checkers.enumerate_others import OTHERS, Other
-from crashwindow.checkers.enumerate_stage import COUNTS, converse_beside, enumerated, product, refined
+from crashwindow.checkers.enumerate_stage import converse_beside, enumerated, product, refined
 from crashwindow.checkers.enumerate_undoing import undoing_sets
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.explore import explore

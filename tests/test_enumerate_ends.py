@@ -7,10 +7,11 @@ import pytest
 
 from crashwindow.checkers.enumerate import Enumeration, Product
 from crashwindow.checkers.enumerate_case import BEGUN, SAMPLED, said
+from crashwindow.checkers.enumerate_counts import COUNTS
 from crashwindow.checkers.enumerate_cover import step_sets
 from crashwindow.checkers.enumerate_ends import BOUNDS, ENDED, LEFT, origin
 from crashwindow.checkers.enumerate_floor import WideFloor
-from crashwindow.checkers.enumerate_stage import COUNTS, product, refined
+from crashwindow.checkers.enumerate_stage import product, refined
 from crashwindow.checkers.evidence import Verdict
 from crashwindow.checkers.interleave_case import Bounds
 from crashwindow.model.surroundings import build_around

@@ -4,9 +4,10 @@ from functools import cache
 
 from crashwindow.checkers.enumerate import Enumeration
 from crashwindow.checkers.enumerate_certain import CertainSets
+from crashwindow.checkers.enumerate_counts import COUNTS
 from crashwindow.checkers.enumerate_cover import fleet_sets
 from crashwindow.checkers.enumerate_sets import Reading, Sets
-from crashwindow.checkers.enumerate_stage import COUNTS, product
+from crashwindow.checkers.enumerate_stage import product
 
 CASE = "fail-2"
 EACH = 7

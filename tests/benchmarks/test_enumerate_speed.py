@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from crashwindow.bench.graph_rows import CASE
+from crashwindow.checkers.enumerate_counts import COUNTS
 from crashwindow.checkers.enumerate_cover import fleet_sets
-from crashwindow.checkers.enumerate_stage import COUNTS, product
+from crashwindow.checkers.enumerate_stage import product
 
 pytestmark = pytest.mark.benchmark(group=f"the graph of {CASE}")
 

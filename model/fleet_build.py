@@ -132,16 +132,18 @@ def _outside(terms: Terms, rule: Rule) -> Iterator[FleetRule]:
     writes = {f"{OWN}{n}" if n in terms.personal else n: v for n, v in rule.writes.items()}
     if meets and rule.writes.get(terms.shape.request) != "refused":
         kept[f"{OWN}barred"] = frozenset({"no"})
+    # They see what is there, not what a worker has read.
+    unless = tuple({f"{OWN}{n}" if n in terms.personal else n: v for n, v in g.items()} for g in rule.unless)
     heard = {n for n, s in terms.shape.stores.items() if s == "events"} - {*terms.shape.neutral, *terms.shape.watched}
     events = heard & set(rule.writes)
     same = [n for n in events if {writes[n]} < kept.get(n, frozenset())]
     if terms.shape.watched and same:  # what is so already makes no event that anybody has to hear
         fixed = {n: frozenset({writes[n]}) for n in same}
         less = {n: v for n, v in writes.items() if n not in same}
-        yield terms.row(rule, {**kept, **fixed}, less, f"{rule.name} (as it is)", nobody=nobody)
+        yield terms.row(rule, {**kept, **fixed}, less, f"{rule.name} (as it is)", unless=unless, nobody=nobody)
         (name,) = same
         kept[name] -= fixed[name]
-    yield terms.row(rule, kept, writes, appends=bool(events), nobody=nobody)
+    yield terms.row(rule, kept, writes, appends=bool(events), unless=unless, nobody=nobody)
 
 
 def _time(terms: Terms, rule: Rule) -> FleetRule:

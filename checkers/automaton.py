@@ -15,6 +15,8 @@ from .explore import Engine
 ELSEWHERE: Final = "elsewhere"
 IDLE: Final = "idle"
 """Where a worker's place is while there is none."""
+OPEN: Final = "open"
+"""Where a job is that a worker may have claimed."""
 SHOWN: Final = 8
 """How many enabled rules a message names."""
 
@@ -28,7 +30,7 @@ class Letter(NamedTuple):
     """What the automaton reads: an event's type, whether it is this one's or caused elsewhere, the packed fields after it.
 
     worker: whether a worker wrote it, not a person or client. A type of None is an event that the machine does not speak of: if a
-    worker wrote it, one must be at work.
+    worker wrote it, one must be at work, or the job be open to be claimed.
     """
 
     type: str | None
@@ -143,7 +145,7 @@ class Automaton:
     def _taken(self, number: int, letter: Letter) -> Iterable[tuple[Config, int]]:
         """What an event leads to, whatever it wrote, each with the rule that emits it (-1: none, or the rest of its batch)."""
         if letter.type is None:
-            at_work = (c for c in self.sets[number] if not letter.worker or self._value(c[0], "at") != IDLE)
+            at_work = (c for c in self.sets[number] if not letter.worker or self._works(c[0]))
             yield from ((config, -1) for config in self._closed(at_work))
             return
         for packed, tail in self.sets[number]:
@@ -191,6 +193,10 @@ class Automaton:
                 else:
                     found[0].append(packed ^ delta)
         return found
+
+    def _works(self, packed: int) -> bool:
+        """Whether a worker may be at work: it has a place, or the job is open, and what it does there is not this machine's."""
+        return self._value(packed, "at") != IDLE or self._value(packed, "job") == OPEN
 
     def _value(self, packed: int, name: str) -> str:
         return self.machine.by_name[name].values[self.packing.code(packed, name)]

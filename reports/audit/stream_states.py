@@ -12,6 +12,8 @@ from ...model.machine import Actor, Machine, Rule, State, apply, enabled
 
 IDLE = "idle"
 """The place of a worker that is none."""
+OPEN = "open"
+"""Where a job is that may have been claimed."""
 Place = tuple[State, tuple[tuple[str, bool], ...]]
 """A state, and what the batch that led there has still to write: the type of each event, and whether a worker writes it."""
 States = frozenset[Place]
@@ -93,14 +95,18 @@ class Model:
         return min(found, key=lambda fewest: (len(fewest), sorted(fewest.items())), default=None)
 
     def at_work(self, states: States) -> States:
-        """The states with a worker: it has just written something that is not seen here."""
-        at = self.places["at"]
-        return frozenset(place for place in states if place[0][at] != IDLE)
+        """The states in which a worker has just written something that is not seen here: it has a place, or the job is open, and
+        what it has claimed it for is not this machine's.
+        """
+        at, job = self.places["at"], self.places["job"]
+        return frozenset(place for place in states if place[0][at] != IDLE or place[0][job] == OPEN)
 
     def beside(self, states: States, worker: bool, fields: Mapping[str, str]) -> States:
-        """The states behind an event that the machine does not write: whatever it writes none for may have happened before."""
+        """The states behind an event that the machine does not write: whatever it writes none for may have happened before, and
+        behind it.
+        """
         closed = self.closed(self.at_work(states) if worker else states)
-        return frozenset(place for place in closed if place[1] or self.agrees(place[0], fields))
+        return self.closed(place for place in closed if place[1] or self.agrees(place[0], fields))
 
     def agrees(self, state: State, fields: Mapping[str, str]) -> bool:
         """Whether a state has these values."""

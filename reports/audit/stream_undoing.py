@@ -187,7 +187,7 @@ class Undoing:
         for place, event in enumerate(self.stream.events[: number + 1]):
             if event.type in ("job_failed", "job_cancelled") and seen == "started" and not self.open(place):
                 seen = "no_effect"
-            if event.type == "job_requeued" and seen == "started" and self.requested(place - 1) and self.open(place):
+            if seen == "started" and self.requested(place) and queues(self.stream, place) and self.open(place):
                 seen = "unknown"  # undone unresolved: its job was parked, be it at another step
             if event.step == self.step and "compensates" not in event.data:
                 seen = self.seen(seen, event, place)

@@ -1,7 +1,7 @@
 """What is enumerated beside a tool step's own execution: looks at its record, partial effects, undoing, requeues, other steps."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from ..runtime.canonical import digest
@@ -254,83 +254,3 @@ WIDE: Final = {
     )
 }  # fmt: skip
 """One worker at a time, with what stands beside a step's own execution. Sampled: so that what the model has is met."""
-PASSED: Final = ";".join((
-    "person:signal",
-    said(1, f"{BEGUN} append_wait_completed append_node_finished checkpoint acquire append_started execute"),
-    "person:cancel",
-))  # fmt: skip
-"""The gate is passed, the step's request is on the wire, and somebody asks for the job's end."""
-GATES: Final = {
-    case.name: case
-    for case in (
-        WideCase("gate-approval", GATED, "fail", other="approve", sure=True),
-        WideCase("gate-signal", GATED, "fail", other="wait", sure=True),
-        WideCase(
-            "gate-approval-woken",
-            WOKEN,
-            "fail",
-            other="approve",
-            undoes="works",
-            earlier=True,
-            sure=True,
-            lead=EARLIER_DONE,
-        ),
-        WideCase("gate-ended", FOLLOWED, "fail", other="wait", lead=PASSED),
-        WideCase("gate-ended-other", FOLLOWED, "fail", other="wait", lead=f"person:change;{PASSED}"),
-        WideCase(
-            "gate-signal-woken", WOKEN, "fail", other="wait", undoes="works", earlier=True, sure=True, lead=EARLIER_DONE
-        ),
-    )
-}
-"""A node that waits before the step, beside the machine of a gate. Sampled, too; the step never parks: no gate would see that."""
-ASKED_TWICE: Final = ";".join((
-    said(1, f"{BEGUN} acquire append_started"), "worker-1:crash;clock:expire",
-    said(2, f"{BEGUN} ledger_unknown schedule_retry acquire append_started"), "worker-2:crash;clock:expire",
-))  # fmt: skip
-"""Two workers have asked for an input, and were gone before they recorded it."""
-TOLD: Final = (
-    WideCase("value-input", CRASH, "reexecute", idempotent=True, inputs="same", sure=True),
-    WideCase("value-input-lost", FAULT, "reexecute", idempotent=True, inputs="same", sure=True),
-    WideCase(
-        "value-input-again", THIRD, "reexecute", idempotent=True, retries=2, inputs="same", sure=True, lead=ASKED_TWICE
-    ),
-    WideCase("value-llm", THIRD, "park", other="llm", uses=True, sure=True),
-    WideCase("value-llm-lost", LOST_TWICE, "park", other="llm", uses=True, sure=True),
-)
-VALUES: Final = {
-    case.name: case
-    for told in TOLD
-    for case in ([told, replace(told, name=f"{told.name}-other", swapped=True)] if told.inputs else [told])
-}
-"""A value that is recorded before a step uses it, beside the machine of that. A language model has two answers. An input is the
-time, which is another in each life; the first is called the one value of the machine, or the other. Sampled, too."""
-UNDOES: Final = {
-    case.name: case
-    for case in (
-        WideCase("undo-works", GATED, "park", partial=True, undoes="works", sure=True),
-        WideCase("undo-harmless", GATED, "park", partial=True, undoes="harmless", sure=True),
-        WideCase("undo-asked", GATED, "park", partial=True, undoes="works", asked=True, sure=True),
-        WideCase("undo-asked-harmless", GATED, "park", partial=True, undoes="harmless", asked=True),
-        WideCase("undo-fails", GATED, "fail", partial=True, undoes="harmless"),
-        WideCase("undo-again", GATED, "reexecute", idempotent=True, partial=True, undoes="harmless"),
-        WideCase("undo-query", GATED, "query", "quiet", partial=True, undoes="works"),
-    )
-}
-"""What undoes the step, beside the machine of a compensation: the call is on the wire, and can be asked about. Sampled, too."""
-BOTH_UNDONE: Final = ";".join((
-    said(1, f"{BEGUN} acquire append_started execute:done put_effect append_finished {NOTED} checkpoint acquire append_started"
-            " execute timeout append_unknown ledger_unknown park release"),
-    "clock:quiet;person:undo",
-    said(2, f"{BEGUN} acquire append_compensation_started"),
-))  # fmt: skip
-"""The step before it is done, nobody knows of this one, and a person has it undone: that has begun."""
-AROUND: Final = {
-    case.name: case
-    for case in (
-        WideCase("both-undone", Bounds(1, 4, 3, cancels=1), "park", undoes="harmless", other="tool", lead=BOTH_UNDONE),
-    )
-}
-"""A step that is being undone, while its job comes to rest at an earlier one, beside the machine with the rows for what other
-steps do (`model.surroundings`). Sampled; without a store's faults, which those rows do not follow."""
-SAMPLED: Final = {**WIDE, **GATES, **VALUES, **UNDOES, **AROUND}
-"""Every case that is sampled."""

@@ -119,7 +119,7 @@ class CertainSets(Sets):
         return merged([*found, *(runs.items() if op in MAY else ())])
 
     def _before_a_crash(self, runs: Runs, reading: Reading, who: str) -> Runs:
-        """Where a crash strikes (`struck`)."""
+        """Where a crash strikes: where the worker is; where it only decides there, before what it may decide on."""
         there = {state: sure for state, sure in runs.items() if self._of("crash", who, [state])}
         deciding = {state: sure for state, sure in runs.items() if state not in there}
         return merged([*there.items(), *self._decided(deciding, reading._replace(who=who)).items()])

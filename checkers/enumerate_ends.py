@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from .enumerate_case import BRIEF, CRASH, FAULT, FOLLOWED, SAMPLED, VALUES
+from .enumerate_case import BRIEF, CRASH, FAULT, FOLLOWED
+from .enumerate_cases import SAMPLED, VALUES
 from .interleave_case import Bounds
 
 END: Final = "-all"

@@ -53,18 +53,25 @@ class WideSteps(Steps):
     def _next(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
         """A verifier, or a tool that answers at once, is asked in every way."""
         turn = self.turns[actor[0]]
-        if turn.command is not None and (hows := ways(turn.command, self.acts.case)):
-            # Once this step has begun, one before it rests only where this one is in doubt and that one is not undone:
-            # the model does not follow what is then settled of this one.
-            settled = self.acts.case.place == "before" and whose(turn.command) == "other" and self.acts.begun(stores)
-            rests = turn.command.boundary == "compensate" and self.acts.lost(stores)
-            for how in hows[: 1 + rests] if settled else hows:
+        if turn.command is not None and (hows := self.hows(turn.command, stores)):
+            for how in hows:
                 told = self._told(actor[0], self.acts.asked(turn, how), stores, world, at)
                 yield Step(f"worker-{turn.owner}:{turn.command.boundary}:{how}", (told, ""), stores, world)
         else:
             for step in super()._next(actor, stores, world, at):
                 if not (self.acts.sure and step.word.endswith(":timeout")):
                     yield step
+
+    def hows(self, command: Command, stores: Numbers) -> tuple[str, ...]:
+        """How a command may be answered by who answers at once.
+
+        Once this step has begun, one before it rests only where this one is in doubt and that one is not undone: the model does
+        not follow what is then settled of this one.
+        """
+        hows = ways(command, self.acts.case)
+        if self.acts.case.place == "before" and whose(command) == "other" and self.acts.begun(stores):
+            return hows[: 1 + (command.boundary == "compensate" and self.acts.lost(stores))]
+        return hows
 
 
 def ways(command: Command, case: WideCase) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 from ..model.compensation import HARDENED_COMPENSATION
 from ..model.gate import HARDENED_GATE
 from ..model.recorded import HARDENED_RECORDED
-from .enumerate_case import GATES, UNDOES, VALUES, WideCase
+from .enumerate_case import WideCase
+from .enumerate_cases import GATES, UNDOES, VALUES
 from .enumerate_certain import CertainSets
 from .enumerate_ends import origin
 from .enumerate_floor import WideFloor
@@ -22,10 +23,7 @@ from .enumerate_undoing_floor import UndoingFloor
 
 
 class Other(NamedTuple):
-    """A machine, its policy, the claim about it, its cases, and how these are gone through.
-
-    untaken: of each row of it, how many edges the code does not take for certain in them.
-    """
+    """A machine, its policy, the claim about it, its cases, and how these are gone through."""
 
     words: str
     policy: str
@@ -34,19 +32,8 @@ class Other(NamedTuple):
     sets: Callable[..., CertainSets]
     floor: Callable[..., WideFloor]
     reader: type[Reader]
-    untaken: Mapping[str, int] = {}
 
 
-UNTAKEN: Final = {
-    "acquire": 1, "asked for, and given up elsewhere: the job ends": 4,
-    "asked for, and there is nothing to undo: the job ends": 4, "decide: nobody asks": 4,
-    "decide: the last attempt did nothing": 6, "decide: the original is to be resolved first": 11,
-    "decide: there is nothing to compensate": 8, "decide: what was acquired was not begun": 2,
-    "done, and given up elsewhere: the job ends": 1, "given up: the job ends": 2, "nor did the step do anything: the job ends": 2,
-    "park": 3, "park, though it is given up: a step is in doubt": 1, "query: it did not happen": 1, "step: to be undone": 2,
-    "step: tried again": 1, "the job ends, and the original is in doubt": 1, "what was acquired and not begun is settled": 1,
-}  # fmt: skip
-"""Of a compensation: some rows are for a job of several steps, some for longer lives, and some no code follows (decision 047)."""
 OTHERS: Final = (
     Other("the machine of a gate", HARDENED_GATE.name, "P9", GATES, gate_sets, GateFloor, GateReader),
     Other(
@@ -66,7 +53,6 @@ OTHERS: Final = (
         undoing_sets,
         UndoingFloor,
         UndoingReader,
-        UNTAKEN,
     ),
 )
 

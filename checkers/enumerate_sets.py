@@ -44,6 +44,13 @@ class Narrow(NamedTuple):
     known: dict[int, tuple[Delta, ...]]
 
 
+class Layer(NamedTuple):
+    """The steps that an op of a reading can be, each (before, index of the rule or -1, after), and the decisions before them."""
+
+    decided: list[tuple[int, int, int]]
+    steps: list[tuple[int, int, int]]
+
+
 class Sets:
     """The sets of a machine, by number. taken: the edges that some reading took and whose end it allows."""
 
@@ -122,30 +129,30 @@ class Sets:
 
     def _effect(self, reading: Reading, state: int, code: int) -> tuple[int, ...]:
         """What a reading makes of a state, as XOR deltas."""
-        layers: list[list[tuple[int, int, int]]] = []
+        layers: list[Layer] = []
         states = {state}
         for place, op in enumerate(reading.ops):
-            steps = self._taken(op, reading, states, place == 0)
-            layers.append(steps)
-            states = {after for _, _, after in steps}
+            layer = self._taken(op, reading, states, place == 0)
+            layers.append(layer)
+            states = {after for _, _, after in layer.steps}
         states = {after for after in states if after & self.mask == code}
         decided = [] if reading.end == "any" else self._closure(states, reading)
         found = {after for after in {*states, *(step[2] for step in decided)} if self._ends(after, reading)}
         if found:
-            self._back([*layers, decided], found)
+            self._back([*layers, Layer(decided, [(after, -1, after) for after in found])])
         return tuple(state ^ after for after in found)
 
-    def _back(self, layers: list[list[tuple[int, int, int]]], found: set[int]) -> None:
-        """The edges are taken of what led to some states."""
-        alive, grown = set(found), True
-        while grown:
-            fresh = {before for before, _, after in layers[-1] if after in alive} - alive
-            alive |= fresh
-            grown = bool(fresh)
-        self._take(layers[-1], alive)
-        for layer in layers[:-1][::-1]:
-            self._take(layer, alive)
-            alive = {before for before, _, after in layer if after in alive}
+    def _back(self, layers: list[Layer]) -> None:
+        """The edges are taken of what led to the states behind the last layer."""
+        alive = {after for _, _, after in layers[-1].steps}
+        for decided, steps in layers[::-1]:
+            self._take(steps, alive)
+            alive, grown = {before for before, _, after in steps if after in alive}, True
+            while grown:
+                fresh = {before for before, _, after in decided if after in alive} - alive
+                alive |= fresh
+                grown = bool(fresh)
+            self._take(decided, alive)
 
     def _take(self, steps: list[tuple[int, int, int]], alive: set[int]) -> None:
         single = self.engine.single
@@ -161,22 +168,21 @@ class Sets:
 
     # Steps.
 
-    def _taken(self, op: str, reading: Reading, states: set[int], first: bool) -> list[tuple[int, int, int]]:
-        """The steps that an op can be; where nothing may have happened, a step of no rule."""
+    def _taken(self, op: str, reading: Reading, states: set[int], first: bool) -> Layer:
+        """The steps that an op can be, and what may be decided before; where nothing may have happened, a step of no rule."""
         op, who = worker_of(op, reading.who)
         if op == "stay":
-            return [(state, -1, state) for state in states]
+            return Layer([], [(state, -1, state) for state in states])
         if op in ("gone", "time"):
-            return [*((state, -1, state) for state in states), *self._of(op, who, states)]
-        if first and op == "crash":
-            return [step for state in states for step in self._of(op, who, self.struck(state, reading, who))]
-        return self._of(op, who, self._reached(states, reading))
-
-    def struck(self, state: int, reading: Reading, who: str) -> Iterable[int]:
-        """Where a crash strikes: where the worker is; where it only decides there, before what it may decide on."""
-        if self._of("crash", who, [state]):
-            return [state]
-        return self._reached([state], reading._replace(who=who))
+            return Layer([], [*((state, -1, state) for state in states), *self._of(op, who, states)])
+        if (
+            first and op == "crash"
+        ):  # it strikes where the worker is; where that only decides, before what it may decide on
+            deciding = [state for state in states if not self._of(op, who, [state])]
+            decided = self._closure(deciding, reading._replace(who=who))
+        else:
+            decided = self._closure(states, reading)
+        return Layer(decided, self._of(op, who, {*states, *(after for _, _, after in decided)}))
 
     def _reached(self, states: Iterable[int], reading: Reading) -> set[int]:
         return {*states, *(after for _, _, after in self._closure(states, reading))}
@@ -254,7 +260,7 @@ class Sets:
         reading = self._heard(number, reading)
         states = set(self.members[number])
         for place, op in enumerate(reading.ops):
-            reached = {after for _, _, after in self._taken(op, reading, states, place == 0)}
+            reached = {after for _, _, after in self._taken(op, reading, states, place == 0).steps}
             if not reached:
                 break
             states = reached

@@ -12,14 +12,14 @@ from typing import Final
 
 from ..model.compensation import build_compensation
 from ..model.machine import Machine, Scope
-from ..runtime.commands import Append, Command, Fence, Pause, Query, Renew
+from ..runtime.commands import Append, Command, Pause, Query, Renew
 from ..runtime.store import StaleEpoch, VersionConflict
 from .conform_follow import PLACE, merged
 from .enumerate_beside import BesideReader
 from .enumerate_certain import CertainSets, Runs
 from .enumerate_read import UNSEEN, Letters, Seen
 from .enumerate_records import OWN_KEY, UNDO_KEY, whose
-from .enumerate_sets import Reading
+from .enumerate_sets import Layer, Reading
 from .enumerate_undoing_floor import UndoingFloor
 from .explore import Engine
 from .interleave_case import STEP
@@ -63,20 +63,20 @@ THERE: Final = ("?do:put_effect", "?do:commit", "?do:ledger_no_effect", "?do:led
 OPTIONAL: Final = "?"
 """How an op begins that may have happened."""
 BEHIND: Final = {
-    "append_node_finished": "decide",
-    **dict.fromkeys(("ledger_no_effect", "ledger_unknown", "append_resolved", "query"), "park"),
+    "append_node_finished": "idle",
+    **dict.fromkeys(("ledger_unknown", "append_resolved", "query"), "park"),
 }
 """Where a worker is behind such a command of what undoes the step, about something else."""
 QUIET: Final = "name:the original can act no more"
 STEPS: Final = "name:step: "
 ASKS: Final = "name:the step ends as"
-ENDS: Final = (
-    "name:decide: terminal|decide: nobody asks|the job ends, and|given up: the job ends|nor did the step|asked for, and"
-    "|done, and"
-)
-"""Rows that end the job."""
+ENDS: Final[Mapping[str, str]] = {
+    "job_completed": "name:decide: terminal|decide: nobody asks",
+    "job_failed": "name:decide: terminal|decide: nobody asks|the job ends, and|nor did the step|asked for, and there",
+    "job_cancelled": "name:decide: terminal|decide: nobody asks|given up: the job ends|asked for, and given up|done, and",
+}
+"""Rows that end the job, by the event that says so."""
 QUEUED: Final = "name:the job is queued again"
-CLAIMS: Final = "do:claim"
 
 
 class UndoingSets(CertainSets):
@@ -86,9 +86,11 @@ class UndoingSets(CertainSets):
         """The rules that an op can be."""
         return super().fitting(op.removeprefix(OPTIONAL), who)
 
-    def _taken(self, op: str, reading: Reading, states: set[int], first: bool) -> list[tuple[int, int, int]]:
-        steps = super()._taken(op.removeprefix(OPTIONAL), reading, states, first)
-        return [*steps, *((state, -1, state) for state in states)] if op.startswith(OPTIONAL) else steps
+    def _taken(self, op: str, reading: Reading, states: set[int], first: bool) -> Layer:
+        layer = super()._taken(op.removeprefix(OPTIONAL), reading, states, first)
+        if not op.startswith(OPTIONAL):
+            return layer
+        return layer._replace(steps=[*layer.steps, *((state, -1, state) for state in states)])
 
     def _performed(self, op: str, reading: Reading, runs: Runs, first: bool) -> Runs:
         found = super()._performed(op.removeprefix(OPTIONAL), reading, runs, first)
@@ -139,9 +141,10 @@ class UndoingReader(BesideReader):
         """A park's quiet time is over: the step can act no more, unless that is so since another park."""
         if self.told(state)["original"] != "unknown":
             return ()
-        types = [event.type for event in self.records.events(state) if event.step == STEP]
-        began = len(types) - types[::-1].index("tool_invocation_started") if "tool_invocation_started" in types else 0
-        return (QUIET,) if types[began:].count("job_parked") == 1 else ("time",)
+        types = [(event.type, event.step) for event in self.records.events(state)]
+        began = max((at for at, each in enumerate(types) if each == ("tool_invocation_started", STEP)), default=0)
+        parks = sum(kind == "job_parked" for kind, _ in types[began:])
+        return (QUIET,) if parks == 1 else ("time",)
 
     def _world(self, what: str, state: State, after: State) -> tuple[str, ...]:
         if what in WORLD:
@@ -155,7 +158,7 @@ class UndoingReader(BesideReader):
             return (*step, "name:person: asks for")
         if changed & {"done", "attempt"}:
             return (*step, "name:resolved: it")
-        ended = (ENDS,) if there["job"] == "ended" and "job" in changed else ()
+        ended = (ENDS["job_cancelled"],) if there["job"] == "ended" and "job" in changed else ()
         given = ("name:person: gives",) if "cancel" in changed else ()
         queued = (QUEUED,) if there["job"] == "open" and "job" in changed else ()
         return (*given, *step, *ended, *queued)
@@ -178,7 +181,7 @@ class UndoingReader(BesideReader):
         elif self._undoes(command):
             ops = self._undid(what, command, changed, there)
         else:
-            ops = self._beside(what, before, changed, there)
+            ops = self._beside(before, changed, after)
         gone = (then is None or then.command is None) and there["job"] == "open"
         return (*ops, *comes, *((f"{OPTIONAL}crash",) if gone else ()))
 
@@ -190,47 +193,47 @@ class UndoingReader(BesideReader):
             return ("name:call the compensation",)
         if what in ("query", "append_resolved"):
             return ("name:query: it",) if changed else ()
-        if what in ("append_cancelled", "append_failed"):
-            return (ENDS,)
         if what == "append_node_finished":
             return ("do:append_node_finished",)
         return (f"do:{_write(what)}",)
 
-    def _beside(self, what: str, before: Turn, changed: set[str], there: Mapping[str, str]) -> tuple[str, ...]:
+    def _beside(self, before: Turn, changed: set[str], after: State) -> tuple[str, ...]:
         """A write of the step, or of the job, as far as it changes what the machine has."""
+        there = self.told(after)
         step = (STEPS,) if "original" in changed else ()
         asks = (ASKS,) if "asked" in changed else ()
         if "job" not in changed:
             return (*step, *asks)
-        if there["job"] == "ended":
-            comes = (f"{OPTIONAL}{CLAIMS}", *THERE) if self._place_of(before) in ("idle", "past") else ()
-            return (*step, *asks, *comes, ENDS)
-        return (*step, *asks, QUEUED if there["job"] == "open" else "do:park")
+        if there["job"] == "open":
+            return (*step, *asks, QUEUED)
+        comes = THERE if self._place_of(before) in ("idle", "past") else ()
+        return (*step, *asks, *comes, ENDS[self._last(after)] if there["job"] == "ended" else "do:park")
+
+    def _last(self, state: State) -> str:
+        """The newest event's type."""
+        return self.records.events(state)[-1].type
 
     def _claims(self, before: Turn, then: Turn | None) -> tuple[str, ...]:
-        """That a worker comes to what undoes the step: it has claimed the job for that."""
+        """What a worker leaves out that comes to what undoes the step, or to the job's park for it."""
         if then is None or then.command is None or not self._undoes(then.command):
             return ()
-        sure = self._place_of(before) == "idle" and self._place_of(then) != "past"
-        comes = (CLAIMS,) if sure else (f"{OPTIONAL}{CLAIMS}",) if self._place_of(before) in ("idle", "past") else ()
-        return (*comes, *(THERE if comes or self._place_of(then) == "park" != self._place_of(before) else ()))
+        before_it = self._place_of(before)
+        return THERE if before_it in ("idle", "past") or self._place_of(then) == "park" != before_it else ()
 
     def _crash(self, turn: Turn | None, state: State) -> tuple[str, ...]:
-        """A worker is gone. One that has not decided yet may have been on its way to undo the step."""
+        """A worker is gone."""
         if turn is None or self.idle(turn):
             return ()
-        if isinstance(turn.command, Fence) and self.told(state)["job"] == "open" and self._place_of(turn) == "idle":
-            return (CLAIMS, "crash")
-        return {"idle": (), "past": (f"{OPTIONAL}crash",)}.get(self._place_of(turn), ("crash",))
+        return {"idle": (), "past": (f"{OPTIONAL}crash",)}.get(self._stands(turn, state), ("crash",))
 
     def _undoes(self, command: Command) -> bool:
         """Whether a command is of what undoes the step, or says what becomes of the job by it."""
         if isinstance(command, Append):
-            said = command.events[0].data
+            event, said = command.events[0], command.events[0].data
             done = command.boundary == "append_node_finished" and said.get("result_type") == "compensated"
-            return done or said.get("compensates") == OWN_KEY
+            return (done and event.step == STEP) or said.get("compensates") == OWN_KEY
         if isinstance(command, Query):
-            return command.tool.name.endswith("#compensation")
+            return command.tool.name.endswith("#compensation") and command.context.step_id == STEP
         return whose(command) == "undo"
 
     def _place_of(self, turn: Turn) -> str:
@@ -255,13 +258,21 @@ class UndoingReader(BesideReader):
                 return BEHIND.get(turn.command.boundary, "past")
         return "idle"
 
+    def _stands(self, turn: Turn, state: State) -> str:
+        """Where a worker is. Behind an attempt that did nothing, one that has read the events may have decided by now: what is
+        asked for meanwhile it has not read.
+        """
+        place = self._place_of(turn)
+        may = place == "idle" and not self.unread(turn) and self.told(state)["attempt"] in ("closed", "disproved")
+        return "past" if may else place
+
     def _where(self, state: State) -> str:
         """Where the only worker is."""
         actor = max(state.actors, default=(-1, ""))
         turn = self._turn(actor[0])
         if turn is None or self.idle(turn) or self.told(state)["job"] != "open":
             return "at:idle"
-        place = self._place_of(turn)
+        place = self._stands(turn, state)
         if place == "past":
             return place
         return "at:await" if place == "call" and actor[1] == "sent" else f"at:{place}"

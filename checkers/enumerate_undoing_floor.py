@@ -16,16 +16,18 @@ is on its way leaves it there.
 from collections.abc import Iterator
 from typing import Final
 
-from ..runtime.commands import Execute
+from ..runtime.commands import Command, Execute, Query
 from ..runtime.tool import Absent, Compensation, Happened, NotKnown, Tool
 from .enumerate_acts import WideActs
 from .enumerate_case import WideCase
-from .enumerate_floor import WideFloor, WideSteps
+from .enumerate_floor import WideFloor, WideSteps, ways
 from .enumerate_read import READ_ON
+from .interleave_case import STEP
 from .interleave_floor import Move, State
 from .interleave_mutants import SHIPPED, Mutant
 from .interleave_steps import Actor, Step
 from .interleave_store import Numbers
+from .interleave_turn import answered
 from .interleave_world import World
 
 ANSWERED: Final = {"acted": ("undone", "done"), "refused": ("not-undone", "none")}
@@ -36,11 +38,18 @@ LIES: Final = ("person:undone:yes", "person:undone:no")
 class UndoingSteps(WideSteps):
     """The worker of such a case."""
 
+    def hows(self, command: Command, stores: Numbers) -> tuple[str, ...]:
+        """Every way: what is settled of this step while another rests is what is looked at."""
+        return ways(command, self.acts.case)
+
     def _next(self, actor: Actor, stores: Numbers, world: int, at: float) -> Iterator[Step]:
         number, phase = actor
         turn = self.turns[number]
-        if not isinstance(turn.command, Execute) or turn.command.boundary != "compensate":
+        if turn.command is None or not undoes(turn.command):
             yield from super()._next(actor, stores, world, at)
+            if isinstance(turn.command, Query) and turn.command.tool.look == "fence":
+                told = self._told(number, answered(NotKnown("the query failed")), stores, world, at)
+                yield Step(f"worker-{turn.owner}:query:fails", (told, ""), stores, world)
             return
         who = f"worker-{turn.owner}"
         if phase == "":
@@ -62,10 +71,10 @@ class UndoingFloor(WideFloor):
         super().__init__(case, mutant, WideActs, UndoingSteps)
         site = self.acts.site
         if case.asked:
-            undoes = site.tool.compensation
-            assert undoes is not None
+            callback = site.tool.compensation
+            assert callback is not None
             known = Compensation(
-                undoes.call, lambda args, context: told(site.world), "quiet", 0.0, harmless=undoes.harmless
+                callback.call, lambda args, context: told(site.world), "quiet", 0.0, harmless=callback.harmless
             )
             site.tool = Tool(**{**vars(site.tool), "compensation": known})
 
@@ -96,7 +105,7 @@ class UndoingFloor(WideFloor):
         if actor[0] < 0 or actor[1] != "sent":
             return False
         command = self.turns[actor[0]].command
-        return command is not None and command.boundary == "compensate"
+        return command is not None and undoes(command)
 
     def _true(self, state: State, move: Move) -> bool:
         """Whether a person may say so of the undoing."""
@@ -117,9 +126,22 @@ class UndoingFloor(WideFloor):
     def _world(self, state: State, word: str, after: World) -> Move:
         return Move(f"world:{word}", state._replace(world=self.acts.world(after)))
 
+    def _people(self, state: State, status: str) -> Iterator[Move]:
+        """A parked job is queued again, too, by who wants another step undone."""
+        yield from super()._people(state, status)
+        if self.case.other and status == "parked":
+            after = self.acts.client("undo-other", state.stores, state.at)
+            if after is not None and after != state.stores:
+                yield Move("person:undo-other", state._replace(stores=after))
+
     def beside(self, state: State) -> tuple[object, ...]:
         """What tells states apart that are otherwise alike: also what was heard of the step."""
         return *super().beside(state), self.heard(state)
+
+
+def undoes(command: Command) -> bool:
+    """Whether a command is the call that undoes the step; another step's is answered at once."""
+    return isinstance(command, Execute) and (command.boundary, command.context.step_id) == ("compensate", STEP)
 
 
 def unheard(world: World) -> World:

@@ -14,7 +14,7 @@ from functools import cache
 
 from ..model.machine import Machine
 from .enumerate import Graph, Product
-from .enumerate_case import AROUND
+from .enumerate_cases import AROUND
 from .enumerate_contract import ContractProduct
 from .enumerate_contract_cases import CONTRACTS
 from .enumerate_contract_sets import ContractSets
@@ -179,7 +179,7 @@ def beside(policy: str, base: Engine) -> Beside | None:
             return ContractsBeside(base, _smallest(list(CONTRACTS), CONTRACT_COUNTS), True)
         case _:
             return next(
-                (StepsBeside(base, tuple(it.cases), not it.untaken, it.sets) for it in OTHERS if it.policy == policy),
+                (StepsBeside(base, tuple(it.cases), True, it.sets) for it in OTHERS if it.policy == policy),
                 None,
             )
 

@@ -4,10 +4,10 @@ Of either only the transitions that a mutant adds are looked at: what it takes a
 the original's, which refines (`refine.py`).
 
 The compensation's machine has the step's interface in rows of its own, and is small: of its mutants the whole is looked at, in
-both directions. The step that it sees makes each move of the interface, and no other. So does the world with the calls of what
-undoes the step: one that is on its way stays there, whoever crashes, until the world has it act, or come to nothing; and wherever
-one is, either may be. No record in the ledger goes away, and who
-has decided, or has the answer to a write, goes on (T-WRITE): this machine has no row for an answer that is lost.
+both directions. The step that it sees makes each move of the interface that is its own, and no other. So does the world with the
+calls of what undoes the step: one that is on its way stays there, whoever crashes, until the world has it act, or come to
+nothing; and wherever one is, either may be. No record in the ledger goes away, and who has the answer to a write goes on
+(T-WRITE): this machine has no row for an answer that is lost.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -17,14 +17,15 @@ from ..model.machine import Actor, Rule
 from .explore import Space
 from .mutate_rows import Rows
 from .mutate_search import Base, Difference, Seen, run_to
-from .refine import READ, View, illegal, interface, unasked, viewer
+from .refine import READ, UNDO, View, illegal, interface, unasked, viewer
 from .refine import seen as view_of
 
 STEP: Final = "hardened"
 ALLOWED: Final = interface()
 CLOSES: Final = ("none", "none"), ("no_effect", "none")
 """What a contract alone does (`CLOSED`)."""
-WANTED: Final = ALLOWED.keys() - {CLOSES}
+WANTED: Final = ALLOWED.keys() - {CLOSES, UNDO}
+"""What the machine of a compensation has of it: its step is not started again by who wants it undone (`compensation.SEEN`)."""
 EVERYTHING: Final = -1
 """The mask of all fields: what the contract's machine may do is told by its rows, too, and not by what they change alone."""
 CONTRACT: Final = ("step", "deed")

@@ -170,14 +170,13 @@ NOT_CHECKED: Final = (
     "each distinct trace that the crash campaign leaves is replayed in them, and for other runs A-GATED, A-COMPENSATED and A-INJECTED are "
     "assumed. No lockstep walk follows these models, an order between two nodes, steps or values of one job is in none of them, and nor is a "
     "request for approval that ends without an answer (to a gate it is a denial), or a job of its own that undoes a step of another.",
-    "Of the shipped core, enumerated beside its model (decision 030): of the 64 cases with verifiers, partial effects, undoing, requeues, gates, recorded "
-    "values or another step, all of one worker, 23 are samples alone, of the pairs that look alike the first, up to 10,000: those in which an effect is "
-    "undone, and a few more; 41 are gone through to their end as well, most of them within two claims, an expiry and a cancel. Two of the 23, `outlived` and "
+    "Of the shipped core, enumerated beside its model (decision 030): of the 74 cases with verifiers, partial effects, undoing, requeues, gates, recorded "
+    "values or another step, all of one worker, 33 are samples alone, of the pairs that look alike the first, up to 10,000: those in which an effect is "
+    "undone, and a few more; 41 are gone through to their end as well, most of them within two claims, an expiry and a cancel. Two of the 33, `outlived` and "
     "`both-undone`, parted from the model where their samples do not look; that is mended, and beyond their samples they are not gone through. With two "
     "workers clients ask for a cancel, or send the one signal that another step waits for, both where a single worker has one claim; or have the step itself "
     "undone, in 11 cases that are samples alone. What is proved for any number of workers is not said of an earlier step that is undone while they work. Three work without clients and a store's faults, on a tool that is looked at quietly behind one schedule alone. That two workers take "
-    "every edge of their fleet is within two claims and two attempts, without clients and other steps. Of the 177 edges of a compensation's machine the code is seen to take 122 "
-    "for certain, in jobs of one step; whether it takes the others is not shown.",
+    "every edge of their fleet is within two claims and two attempts, without clients and other steps.",
     "Not enumerated: an input that is asked for once the request is sent, what a language model is asked, a lost answer of the contract store beside "
     "a step, a step that rests once a later one has begun, an ended job's step that another job undoes; of the contract "
     "engine (decision 034) two steps' contracts in one decision, requests for data, approval nodes of plans; PostgreSQL. Nor of a store beside its rules: checkpoints, pages "

@@ -1,27 +1,27 @@
 """A step's compensation, as rows (T-COMP; P10).
 
-How to read it. The original step is seen as its contract sees it, through `model.contract_step.INTERFACE`: what its records say
-(`original`) and whether its effect happened (`deed`). The compensation is a step of its own, under the same protocol: ledger,
-started event, call, effect record, step_compensated, command_committed, ledger, node. `asked` is a request that no attempt has
-used up yet, made by a person or by a step that ended as a compensatable failure, or a worker's grant after proof that the last
-attempt did nothing; each is good for one call. `attempt` is the newest one: open (or lost, where compensation_failed says that
-its outcome is unknown) until it is proved that it did nothing. `undone` counts what the callback did to the world; `request` is
-its call while somebody waits for the answer, `late` counts those that nobody waits for any more. `job` is parked where its park
-is about the compensation; whatever else holds the job up is not seen here. A worker may crash at any place, without limit
-(A-ONE-WORKER). A row is a write with its definite answer (T-WRITE).
+How to read it. The original step is seen by what its records say (`original`) and whether its effect happened (`deed`); of
+`model.contract_step.INTERFACE` it takes the steps in `SEEN`. The compensation is a step of its own, under the same protocol:
+ledger, started event, call, effect record, step_compensated, command_committed, ledger, node. `asked` is a request that no
+attempt has used up yet, made by a person or by a step that ended as a compensatable failure, or a worker's grant after proof that
+the last attempt did nothing; each is good for one call. `attempt` is the newest one: open (or lost, where compensation_failed
+says that its outcome is unknown) until it is proved that it did nothing. `undone` counts what the callback did to the world;
+`request` is its call while somebody waits for the answer, `late` counts those that nobody waits for any more. `job` is parked
+where its park is about the compensation; whatever else holds the job up is not seen here, and a worker at work on something else
+is idle here. A worker may crash at any place, without limit (A-ONE-WORKER). A row is a write with its definite answer (T-WRITE).
 
 What a rule changes when it is off. K-BARRIER: nothing is written before the call, and a worker that finds no step_compensated
-calls. K-COMMITTED: whatever was finished is compensated, whatever its outcome. K-QUIET: an effect of which nobody knows is
-compensated, where that is declared harmless, while the original's request may still act. K-TRUTH: step_compensated is written
-after the call, whatever came of it, and what was acquired and not begun stays INFLIGHT. K-RECORD: recovery does not look for an
-effect record of the compensation. K-TERMINAL: a compensated step is not terminal.
+calls. K-COMMITTED: whatever was finished is compensated, whatever its outcome, and a person may ask for anything. K-QUIET: an
+effect of which nobody knows is compensated, where that is declared harmless, while the original's request may still act. K-TRUTH:
+step_compensated is written after the call, whatever came of it, and what was acquired and not begun stays INFLIGHT. K-RECORD:
+recovery does not look for an effect record of the compensation. K-TERMINAL: a compensated step is not terminal.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from .contract_step import INTERFACE
+from .contract_step import STEPS, TOLD
 from .machine import Actor, Field, Machine, Rule, Scope, first_match, guard
 from .words import NO_YES, RulePolicy, row, words
 
@@ -39,12 +39,19 @@ IDEMPOTENT: Final = "every callback is idempotent"
 HARDENED_COMPENSATION: Final = RulePolicy("compensation-hardened", frozenset(COMPENSATION_RULES))
 
 LEDGER: Final = ("none", "inflight", "no_effect", "unknown", "committed")
-PLACES: Final = ("idle", "decide", "acquire", "start", "call", "await", "put_record", "append_compensated", "append_committed",
+PLACES: Final = ("idle", "acquire", "start", "call", "await", "put_record", "append_compensated", "append_committed",
                  "commit", "append_node", "append_no_effect", "ledger_no_effect", "append_lost", "ledger_unknown",
                  "park")  # fmt: skip
+SEEN: Final = (*STEPS, TOLD)
+"""What becomes of the original step. Its records do not say again that it was started because somebody wants it undone; and that
+nothing happened ends it only where a compensation has begun, else it is tried again."""
 CLOSED: Final = "closed|disproved"
 BEGUN: Final = f"open|lost|{CLOSED}"
+UNRESOLVED: Final = words("attempt:open|lost done:no")
+"""A person is asked about the attempt first."""
 SETTLED: Final = "ledger:none|no_effect"
+UNSETTLED: Final = words(f"attempt:{CLOSED} ledger:inflight|unknown")
+"""The last attempt did nothing, and its ledger does not say so yet."""
 AT_WORK: Final = "|".join(place for place in PLACES if place != "idle")
 
 FIELDS: Final = (
@@ -77,7 +84,7 @@ def build_compensation(policy: RulePolicy = HARDENED_COMPENSATION) -> Machine:
     parts = (
         _original(on),
         _requests(on),
-        first_match(list(_decide(on))),
+        _decide(on),
         _call(on),
         _world(),
         _success(),
@@ -92,7 +99,7 @@ def build_compensation(policy: RulePolicy = HARDENED_COMPENSATION) -> Machine:
 
 def _original(on: frozenset[str]) -> Iterator[Rule]:
     """The original step through its interface; once its compensation has begun it is not tried again."""
-    for each in INTERFACE[:-1]:
+    for each in SEEN:
         before, deed = "|".join(each.before), "|".join(each.deed)
         acts = each.deed == ("none",) and each.effect == "done"
         runs = each.after == "started" and not acts
@@ -103,9 +110,10 @@ def _original(on: frozenset[str]) -> Iterator[Rule]:
                 f"{each.name}, after its compensation", Actor.WORLD, sees, "deed:late", meets=f"deed:{deed} undone:1|2"
             )
             continue
-        first = f"{sees} attempt:none" if runs else sees
-        yield row(each.name, Actor.WORKER, first, f"original:{each.after}" + (" quiet:no" if runs else ""),
-                  meets=f"deed:{deed}", source="T-RECOVER")  # fmt: skip
+        first = f"{sees} attempt:none" if runs else f"{sees} at:idle attempt:{BEGUN}" if each is TOLD else sees
+        becomes = row(each.name, Actor.WORKER, first, f"original:{each.after}" + (" quiet:no" if runs else ""),
+                      meets=f"deed:{deed}", source="T-RECOVER")  # fmt: skip
+        yield replace(becomes, unless=(UNRESOLVED,)) if each is TOLD else becomes
         if runs and "K-TERMINAL" not in on:
             yield row(f"{each.name}, though a compensation has begun", Actor.WORKER, f"{sees} attempt:{BEGUN}",
                       f"original:{each.after} quiet:no rerun:yes", meets=f"deed:{deed}")  # fmt: skip
@@ -117,54 +125,68 @@ def _original(on: frozenset[str]) -> Iterator[Rule]:
 
 
 def _requests(on: frozenset[str]) -> Iterator[Rule]:
-    """A step asks when it ends as a compensatable failure; a person asks of whatever step, and again after a refusal."""
+    """A step asks when it ends as a compensatable failure; a person asks for what may be undone, and again after a refusal."""
     fresh = f"asked:no attempt:none|{CLOSED} done:no"
     event = ("compensation_requested",)
     yield row("the step ends as a compensatable failure", Actor.WORKER, f"{fresh} attempt:none original:ok job:open at:idle",
               "asked:yes", boundary="append_node_failed", emits=("node_finished",), source="T-COMP")  # fmt: skip
-    yield row("person: asks for the compensation", Actor.PERSON, f"{fresh} job:open|parked", "asked:yes job:open",
-              boundary="request_compensation", emits=event, source="T-COMP")  # fmt: skip
-    yield row("claim", Actor.WORKER, "at:idle job:open", "at:decide", boundary="claim", source="T-WORKER")
+    of = {"": "original:ok", ", unresolved": _unresolved(on)} if "K-COMMITTED" in on else {"": ""}
+    for name, of_what in of.items():
+        sees = f"{fresh} job:open|parked {of_what}"
+        yield row(f"person: asks for the compensation{name}", Actor.PERSON, sees, "asked:yes job:open",
+                  boundary="request_compensation", emits=event, source="T-COMP")  # fmt: skip
+
+
+def _unresolved(on: frozenset[str]) -> str:
+    """What may be undone though nobody knows of it."""
+    return "original:unknown harmless:yes" + (" quiet:yes" if "K-QUIET" in on else "")
 
 
 def _decide(on: frozenset[str]) -> Iterator[Rule]:
-    """What the records say, first match wins: terminal, evidence, the barrier, and only then the request."""
+    """What a worker that has claimed the job finds there is to do, first match wins: terminal, evidence, the barrier, and only
+    then the request. Where the original is to be resolved first it does not come to the compensation.
 
-    def decide(name: str, sees: str, leads: str, source: str = "T-COMP") -> Rule:
-        return row(f"decide: {name}", Actor.WORKER, f"at:decide {sees}", leads, source=source)
-
-    if "K-TERMINAL" in on:
-        yield decide("terminal", "node:yes", "at:idle job:ended", "K-TERMINAL")
-    else:
-        yield decide("a compensated step is run again", "node:yes", "at:idle rerun:yes")
-    yield decide("it is recorded", "done:yes", "at:put_record")
-    if "K-RECORD" in on:
-        yield decide("it has an effect record", "record:yes", "at:put_record", "K-RECORD")
-    yield decide("an attempt is open", "attempt:open|lost", "at:ledger_unknown", "K-BARRIER")
-    yield decide("for a committed effect", "asked:yes original:ok", "at:acquire", "K-COMMITTED")
-    if "K-COMMITTED" in on:
-        quiet = " quiet:yes" if "K-QUIET" in on else ""
-        yield decide(
-            "for an unknown one, harmless", f"asked:yes original:unknown harmless:yes{quiet}", "at:acquire", "K-QUIET"
-        )
-    else:
-        yield decide("for whatever was finished", "asked:yes original:unknown|no_effect", "at:acquire")
-    yield decide(
-        "there is nothing to compensate", "asked:yes original:none|no_effect", "asked:no at:idle", "K-COMMITTED"
-    )
-    nothing = f"attempt:{CLOSED}"
-    yield decide(
-        "the last attempt did nothing, for an unknown one",
-        f"{nothing} original:unknown harmless:yes",
-        "at:ledger_no_effect",
-        "T-COMP",
-    )
-    yield decide("the original is to be resolved first", "original:started|unknown", "at:idle", "K-COMMITTED")
-    yield decide("the last attempt did nothing", nothing, "at:ledger_no_effect", "T-COMP")
+    What a crash left is settled by whoever comes to rest at another step, or acquires anew; but for an attempt that did nothing.
+    """
+    known = list(_known(on))
+    for each in first_match([*known, *_asked(on)]):
+        again = "K-TRUTH" in on and each.writes.get("at") == "acquire"
+        yield replace(each, unless=(*each.unless, UNSETTLED)) if again else each
     if "K-TRUTH" in on:
-        settled = decide("what was acquired was not begun", "ledger:inflight", "ledger:no_effect at:idle", "K-TRUTH")
-        yield replace(settled, boundary="ledger_no_effect")
-    yield decide("nobody asks", "", "at:idle job:ended")
+        settled = row("what was acquired and not begun is settled", Actor.WORKER, "at:idle job:open ledger:inflight|unknown",
+                      "ledger:no_effect", boundary="ledger_no_effect", source="T-ORDER B7'")  # fmt: skip
+        yield replace(settled, unless=tuple(each.sees for each in known))
+
+
+def _finds(name: str, sees: str, leads: str, source: str = "T-COMP") -> Rule:
+    return row(f"decide: {name}", Actor.WORKER, f"at:idle job:open {sees}", leads, source=source)
+
+
+def _known(on: frozenset[str]) -> Iterator[Rule]:
+    """What the records say."""
+    if "K-TERMINAL" in on:
+        yield _finds("terminal", "node:yes", "job:ended", "K-TERMINAL")
+    else:
+        yield _finds("a compensated step is run again", "node:yes", "rerun:yes")
+    yield _finds("it is recorded", "done:yes", "at:put_record")
+    if "K-RECORD" in on:
+        yield _finds("it has an effect record", "record:yes", "at:put_record", "K-RECORD")
+    yield _finds("an attempt is open", "attempt:open|lost", "at:ledger_unknown", "K-BARRIER")
+
+
+def _asked(on: frozenset[str]) -> Iterator[Rule]:
+    """What is wanted; and what has come of it."""
+    yield _finds("for a committed effect", "asked:yes original:ok", "at:acquire", "K-COMMITTED")
+    if "K-COMMITTED" in on:
+        yield _finds("for an unknown one, harmless", f"asked:yes {_unresolved(on)}", "at:acquire", "K-QUIET")
+    else:
+        yield _finds("for whatever was finished", "asked:yes original:unknown|no_effect", "at:acquire")
+        yield _finds("there is nothing to compensate", "asked:yes original:none", "asked:no")
+    nothing, settled = f"attempt:{CLOSED}", f" {SETTLED}" if "K-TRUTH" in on else ""
+    unknown = f"{nothing} original:unknown harmless:yes"
+    yield _finds("the last attempt did nothing, for an unknown one", unknown, "at:ledger_no_effect")
+    yield _finds("the last attempt did nothing", f"{nothing} original:no_effect|ok", "at:ledger_no_effect")
+    yield _finds("nobody asks", f"asked:no original:none|no_effect|ok{settled}", "job:ended")
 
 
 def _call(on: frozenset[str]) -> Iterator[Rule]:
@@ -216,7 +238,7 @@ def _success() -> Iterator[Rule]:
          ("step_compensated",)),
         ("append_committed", "told:compensated", "told:committed at:commit", "append_committed", ("command_committed",)),
         ("commit", "", "ledger:committed at:append_node", "commit", ()),
-        ("append_node", "", "node:yes at:decide", "append_node_finished", ("node_finished",)),
+        ("append_node", "", "node:yes at:idle", "append_node_finished", ("node_finished",)),
     ):  # fmt: skip
         yield row(name.replace("_", " "), Actor.WORKER, f"at:{name} {sees}", writes, boundary=boundary, emits=emits,
                   source="T-ORDER K3")  # fmt: skip
@@ -251,7 +273,7 @@ def _failure() -> Iterator[Rule]:
     yield row("nor did the step do anything: the job ends", Actor.WORKER, f"at:park attempt:{CLOSED} original:none|no_effect",
               "job:ended at:idle", boundary="append_failed", source="T-COMP")  # fmt: skip
     yield row("grant another attempt", Actor.WORKER, "at:park attempt:disproved asked:no original:unknown|ok",
-              "asked:yes at:decide", boundary="schedule_retry", emits=("retry_scheduled",), source="T-COMP")  # fmt: skip
+              "asked:yes at:acquire", boundary="schedule_retry", emits=("retry_scheduled",), source="T-COMP")  # fmt: skip
 
 
 def _person() -> Iterator[Rule]:
@@ -271,19 +293,17 @@ def _person() -> Iterator[Rule]:
 
 
 def _elsewhere(on: frozenset[str]) -> Iterator[Rule]:
-    """The job comes to rest at another step, or at the original: what a crash left of the compensation is settled before."""
-    if "K-TRUTH" not in on:
-        return
-    idle, ended = "at:idle job:open", "at:idle job:ended"
-    yield row("what was acquired and not begun is settled", Actor.WORKER, f"{idle} attempt:none|{CLOSED} ledger:inflight|unknown",
-              "ledger:no_effect", boundary="ledger_no_effect", source="T-ORDER B7'")  # fmt: skip
-    owed = f"{idle} asked:yes attempt:none|{CLOSED} record:no {SETTLED}"
-    yield row("asked for, and given up elsewhere: the job ends", Actor.WORKER, f"{owed} cancel:yes original:ok", ended,
+    """The job comes to rest at another step, or at the original."""
+    ended = "at:idle job:ended"
+    owed = "at:idle job:open asked:yes record:no" + (f" {SETTLED}" if "K-TRUTH" in on else "")
+    given_up = row("asked for, and given up elsewhere: the job ends", Actor.WORKER,
+                   f"{owed} attempt:none|{CLOSED} cancel:yes original:no_effect|ok", ended, boundary="append_cancelled",
+                   source="T-WORKER")  # fmt: skip
+    yield replace(given_up, unless=(words(f"attempt:{CLOSED} original:no_effect"),))
+    yield row("asked for, and there is nothing to undo: the job ends", Actor.WORKER, f"{owed} attempt:none original:no_effect",
+              ended, boundary="append_failed", source="T-COMP")  # fmt: skip
+    yield row("done, and given up elsewhere: the job ends", Actor.WORKER, "at:append_node cancel:yes", ended,
               boundary="append_cancelled", source="T-WORKER")  # fmt: skip
-    yield row("asked for, and there is nothing to undo: the job ends", Actor.WORKER, f"{owed} original:no_effect", ended,
-              boundary="append_failed", source="T-COMP")  # fmt: skip
-    yield row("done, and given up elsewhere: the job ends", Actor.WORKER, f"{idle} cancel:yes told:committed ledger:committed",
-              ended, boundary="append_cancelled", source="T-WORKER")  # fmt: skip
 
 
 def _crash() -> Iterator[Rule]:

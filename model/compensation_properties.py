@@ -65,7 +65,7 @@ COMPENSATION_PROPERTIES: Final = (
             words("done:yes at:acquire|start|call|await"),
             words(f"job:ended at:{AT_WORK}"),
         ),
-        occurs=(guard(node="yes"), guard(done="yes", node="no", at="decide")),
+        occurs=(guard(node="yes"), guard(done="yes", node="no", at="idle")),
     ),
 )
 

@@ -39,7 +39,7 @@ class Beside:
 MACHINES: Final = (
     Beside("gate", "P9", GATE_PROPERTIES, GATE_RULES, build_gate, HARDENED_GATE, LEAVE, "at:replay"),
     Beside("compensation", "P10", COMPENSATION_PROPERTIES, COMPENSATION_RULES, build_compensation, HARDENED_COMPENSATION,
-           "at:idle request:none", "at:decide"),
+           "at:idle request:none", "at:idle request:none"),
     Beside("recorded", "P12", RECORDED_PROPERTIES, RECORDED_RULES, build_recorded, HARDENED_RECORDED,
            "at:idle memory:none", "at:replay memory:none"),
 )  # fmt: skip
@@ -59,8 +59,7 @@ COUNTERPARTS: Final[Mapping[str, Mapping[str, Missing]]] = {
     },
     "compensation": {
         **_WRITES,
-        "ledger": Missing(drop=("decide: what was acquired was not begun", "what was acquired and not begun is settled"),
-                          unstored=frozenset({"ledger"})),
+        "ledger": Missing(drop=("what was acquired and not begun is settled",), unstored=frozenset({"ledger"})),
         "effect-store": Missing(drop=("decide: it has an effect record",), unstored=frozenset({"record"})),
         "catch-up": Missing(rules=frozenset({"K-RECORD"})),
         "catch-up-order": Missing(sees={"decide: it has an effect record": {"attempt": "none|closed|disproved"}}),

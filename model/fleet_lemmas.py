@@ -106,12 +106,9 @@ w.at:call|put_record w.known_asked:yes
 w.at:call|put_record|append_node asked:yes
 w.at:commit told:no|compensated
 w.at:commit w.known_told:no|compensated
-w.at:decide w.known_attempt:closed|disproved w.known_done:yes
-w.at:decide w.known_attempt:closed|disproved w.known_node:yes
-w.at:decide w.known_attempt:closed|disproved w.known_record:yes
-w.at:decide w.known_original:none|no_effect w.known_attempt:open|lost w.current:yes asked:yes w.stands_events:yes
-w.at:decide w.known_original:unknown w.known_attempt:closed|disproved harmless:no
-w.at:decide|original w.known_record:no w.known_node:yes
+w.at:original w.known_original:none|no_effect w.known_attempt:open|lost w.current:yes asked:yes w.stands_events:yes
+w.at:original w.known_original:unknown w.known_attempt:closed|disproved harmless:no
+w.at:original w.known_record:no w.known_node:yes
 w.at:idle w.known_ledger:inflight
 w.at:idle|fence_events w.known_original:started|unknown
 w.at:ledger_unknown w.known_attempt:none

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from .compensation import AT_WORK, HARDENED_COMPENSATION, build_compensation
-from .contract_step import INTERFACE
+from .compensation import AT_WORK, BEGUN, HARDENED_COMPENSATION, SEEN, UNRESOLVED, build_compensation
+from .contract_step import TOLD
 from .fleet_shape import Registry, Shape
 from .gate import GATE_INVARIANT
 from .machine import Actor, Machine, Rule
@@ -26,6 +26,7 @@ from .words import RulePolicy, row, words
 
 ORIGINAL: Final = "original"
 """The place of a worker that holds the job and is not busy with the compensation."""
+AT_ORIGINAL: Final = frozenset({ORIGINAL})
 HELD: Final = "held"
 """The status of a job that waits for a person's word on the original step."""
 
@@ -76,8 +77,6 @@ def staffed(policy: RulePolicy = HARDENED_COMPENSATION) -> Machine:
 def _staffed(rule: Rule) -> Rule:
     """A row of the compensation or of the original, with who takes it."""
     at, job = rule.sees.get("at", frozenset()), rule.sees.get("job", frozenset())
-    if rule.boundary == "claim":
-        return replace(rule, writes={**rule.writes, "at": ORIGINAL})
     if rule.actor is Actor.CRASH:
         return replace(rule, sees={**rule.sees, "at": at | {ORIGINAL}})
     if (
@@ -88,24 +87,30 @@ def _staffed(rule: Rule) -> Rule:
         return replace(rule, sees={**rule.sees, "job": job | {HELD}})
     if rule.actor is not Actor.WORKER:
         return rule
-    if at == {"idle"} or rule.name in {each.name for each in INTERFACE}:
-        return replace(rule, sees={**rule.sees, "at": frozenset({ORIGINAL})})
-    if rule.writes.get("at") == "idle" and "job" not in rule.writes:  # it goes on with the original
-        return replace(rule, writes={**rule.writes, "at": ORIGINAL})
-    return rule
+    goes_on = rule.writes.get("at") == "idle" and "job" not in rule.writes
+    writes = {**rule.writes, "at": ORIGINAL} if goes_on else rule.writes
+    if "idle" not in at and rule.name not in {each.name for each in SEEN}:
+        return replace(rule, writes=writes)
+    rests = {"at": "idle"} if "job" in writes else {}
+    unless = tuple({**each, "at": AT_ORIGINAL} if "at" in each else each for each in rule.unless)
+    return replace(
+        rule, sees={**rule.sees, "at": at - {"idle"} | AT_ORIGINAL}, writes={**rests, **writes}, unless=unless
+    )
 
 
 def _turns() -> Iterator[Rule]:
     """What a worker at the original step turns to."""
-    yield row("turn to the compensation", Actor.WORKER, f"at:{ORIGINAL}", "at:decide", source="T-COMP")
+    yield row("claim", Actor.WORKER, "at:idle job:open", f"at:{ORIGINAL}", boundary="claim", source="T-WORKER")
     yield row("park, for the original", Actor.WORKER, f"at:{ORIGINAL} job:open", f"job:{HELD} at:idle", boundary="park",
               emits=("job_parked",), source="T-RECOVER")  # fmt: skip
 
 
 def _answers() -> Iterator[Rule]:
     """A person says what came of the original, of which no worker is at work on the job then."""
-    for each in INTERFACE:
+    for each in SEEN:
+        begun = f" attempt:{BEGUN}" if each is TOLD else ""
         if each.after in ("ok", "no_effect"):
-            yield row(f"person: {each.name}", Actor.PERSON, f"job:parked|{HELD} original:{'|'.join(each.before)}",
-                      f"original:{each.after} job:open", meets=f"deed:{'|'.join(each.deed)}", boundary="resolve",
-                      emits=("invocation_resolved",), source="A-PERSON")  # fmt: skip
+            says = row(f"person: {each.name}", Actor.PERSON, f"job:parked|{HELD} original:{'|'.join(each.before)}{begun}",
+                       f"original:{each.after} job:open", meets=f"deed:{'|'.join(each.deed)}", boundary="resolve",
+                       emits=("invocation_resolved",), source="A-PERSON")  # fmt: skip
+            yield replace(says, unless=(UNRESOLVED,)) if each is TOLD else says

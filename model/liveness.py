@@ -19,7 +19,6 @@ FINITE_FAULTS: Final = "A-FINITE-FAULTS"
 RECLAIMS: Final = "A-RECLAIMS-FINITE"
 RETRIES: Final = "A-RETRIES-BOUNDED"
 LOOKS: Final = "A-LOOKS-BOUNDED"
-REQUESTS: Final = "A-REQUESTS-BOUNDED"
 FAIR_WORKER: Final = "A-FAIR-WORKER"
 FAIR_WORLD: Final = "A-FAIR-WORLD"
 RESEND: Final = "A-RESEND"
@@ -54,8 +53,6 @@ FINITE: Final = (
     Supposed(RETRIES, (Actor.WORKER,), ("step: unknown, nothing happened yet",), "each is of an attempt"),
     Supposed(LOOKS, (Actor.WORKER,), ("*confirm: one look of several*",), "a verifier is asked a configured number of times"),
     Supposed(LOOKS, (Actor.WORKER,), ("*hears what clients said*",), "the stream is read again after a client's event"),
-    Supposed(REQUESTS, (Actor.PERSON,), ("person: asks for the compensation",), "each is a durable event that somebody makes"),
-    Supposed(REQUESTS, (Actor.WORKER,), ("step: to be undone",), "the same, as others see it"),
 )  # fmt: skip
 """What happens finitely often: the rules of faults, and of choices that a plan's policy bounds. Of a fleet, beside them: a claim
 while another worker has the right to go on (`A-RECLAIMS-FINITE`); whether one has is seen in the state, not in the rule."""

@@ -3,7 +3,7 @@
 from typing import Final
 
 from .claim_types import Assumption, Citation, Claim
-from .liveness import FAIR_WORKER, FAIR_WORLD, FINITE_FAULTS, LOOKS, RECLAIMS, REQUESTS, RESEND, RETRIES, STEP_ENDS
+from .liveness import FAIR_WORKER, FAIR_WORLD, FINITE_FAULTS, LOOKS, RECLAIMS, RESEND, RETRIES, STEP_ENDS
 
 LIVENESS_ASSUMPTIONS: Final = (
     Assumption(FINITE_FAULTS, "From some moment on no process is killed, or stops for ever, and no answer of a store is lost.", "whoever runs the workers"),
@@ -12,7 +12,6 @@ LIVENESS_ASSUMPTIONS: Final = (
     Assumption(RETRIES, "A step is retried, re-executed and requeued a bounded number of times.", "the plan's max_attempts; runtime.protocol counts the events"),
     Assumption(LOOKS, "A verifier is asked a bounded number of times for one confirmation, and a worker reads the stream again in the middle of a turn "
                "only after a client's event.", "whoever configures the verifiers; runtime.turn"),
-    Assumption(REQUESTS, "Of one step a compensation is asked for finitely often.", "whoever asks"),
     Assumption(FAIR_WORKER, "Some worker is there that claims what is open, and one that has claimed takes its next step, as whoever only decides does; a "
                "request that gets no answer is given up after a time.", "whoever runs the workers; a time limit of every tool"),
     Assumption(FAIR_WORLD, "What the step that uses a value sends is served some day.", "the tool"),
@@ -23,7 +22,7 @@ LIVENESS_ASSUMPTIONS: Final = (
 _CITED: Final = Citation("S1", "2", (30, 30), "615062a46ccd74d6c879e4781630eaf112480c2516bb2726ddb607903941d259")
 _STEP: Final = (FINITE_FAULTS, RETRIES, LOOKS, FAIR_WORKER)
 _GATE: Final = (FINITE_FAULTS, FAIR_WORKER, RESEND)
-_COMPENSATION: Final = (FINITE_FAULTS, RETRIES, REQUESTS, FAIR_WORKER, STEP_ENDS)
+_COMPENSATION: Final = (FINITE_FAULTS, RETRIES, FAIR_WORKER, STEP_ENDS)
 _RECORDED: Final = (FINITE_FAULTS, FAIR_WORKER, FAIR_WORLD)
 _CONTRACT: Final = (FINITE_FAULTS, RETRIES, FAIR_WORKER, STEP_ENDS)
 _FLEET: Final = (FINITE_FAULTS, RECLAIMS, RETRIES, LOOKS, FAIR_WORKER)
@@ -77,7 +76,6 @@ LIVENESS_CLAIMS: Final = (
     _without(LOOKS, "P15", "hardened", _STEP, "A turn ends some day, however often its verifier is asked and the stream is read again."),
     _without(FAIR_WORKER, "P15", "hardened", _STEP, "A job comes to rest by itself."),
     _without(RESEND, "P15-GATE", "gate-hardened", _GATE, "A decision that is on record reaches its job without being signalled again."),
-    _without(REQUESTS, "P15-COMPENSATION", "compensation-hardened", _COMPENSATION, "A job ends however often somebody asks for a compensation."),
     _without(STEP_ENDS, "P15-COMPENSATION", "compensation-hardened", _COMPENSATION, "A job with a compensation ends, whatever becomes of the step."),
     _without(FAIR_WORLD, "P15-RECORDED", "recorded-hardened", _RECORDED, "A job ends though the step that uses its value gets no answer."),
     _without(RECLAIMS, "P15-TWO", "fleet", _FLEET, "Two workers that take a job from each other bring it to rest, fences and appends being what they are."),

@@ -119,7 +119,7 @@ TAKEN_OF_OTHERS: Final = {
     "P10": ("TESTED", of.TAKEN_OF_COMPENSATIONS),
     "P12": ("EXHAUSTED", of.TAKEN_OF_VALUES),
 }
-"""By claim about a machine beside the step's: what its cases come to, and what is said of its edges."""
+"""By claim about a machine beside the step's: what its cases come to, and how many edges are taken in them."""
 
 
 def _enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
@@ -147,7 +147,7 @@ def _enumeration(claim: Claim, deep: bool) -> Iterable[Due]:
     if deep and claim.id in TAKEN_OF_OTHERS:
         verdict, taken = TAKEN_OF_OTHERS[claim.id]
         yield Due("enumerate", verdict, figures(ENUMERATED), command=CONFORM)
-        yield Due("enumerate", verdict, taken, command=f"{CONFORM} --workers 1")
+        yield Due("enumerate", "EXHAUSTED", taken, command=f"{CONFORM} --workers 1")
     if claim.id in (*REFINED, "P5"):
         yield _stores("the memory store and the SQLite store", 2, "deep" if deep else "quick")
         served = _stores("the PostgreSQL store", 1, "quick")

@@ -70,7 +70,7 @@ BETWEEN: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
 _UNDOING: Final = ("K-BARRIER", "K-COMMITTED", "K-QUIET", "K-TRUTH")
 BESIDE_STEP: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
     "P9": (("barrier-asked", "G-ASK", "G-RECORD", "G-BIND", "G-SIGNAL", "G-CANCEL"),),
-    "P10": (("catch-up-order", "barrier-asked", "quiet", "unknown", *_UNDOING, "K-RECORD", "K-TERMINAL"),),
+    "P10": (("catch-up-order", "barrier-asked", "repair", "quiet", "unknown", *_UNDOING, "K-RECORD", "K-TERMINAL"),),
     "P10, none set apart": (("barrier-asked", "unknown", *_UNDOING, "K-TERMINAL"),),
     "P12": (("repair", "L-RECORD", "L-INJECT", "L-CATCHUP"),), "P12, none set apart": (("L-RECORD", "L-INJECT"),),
     "P15 of a gate": (("G-DENY",),), "P15 of a compensation": (("K-BARRIER", "K-TERMINAL"),), "P15 of a recorded value": ((),),

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from crashwindow.checkers.enumerate import Enumeration, Product
-from crashwindow.checkers.enumerate_case import BEGUN, SAMPLED, said
+from crashwindow.checkers.enumerate_case import BEGUN, said
+from crashwindow.checkers.enumerate_cases import SAMPLED
 from crashwindow.checkers.enumerate_counts import COUNTS
 from crashwindow.checkers.enumerate_cover import step_sets
 from crashwindow.checkers.enumerate_ends import BOUNDS, ENDED, LEFT, origin

@@ -57,7 +57,7 @@ from .sampled import sampled
 COUNTS = {
     "recorded-hardened": (287, 0),
     "gate-hardened": (452, 0),
-    "compensation-hardened": (608, 4),
+    "compensation-hardened": (572, 4),
     "contract-hardened": (1211, 2),
     "hardened": (1999, 6),
 }

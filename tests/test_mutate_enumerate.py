@@ -138,15 +138,15 @@ def test_a_planted_difference_is_told_apart() -> None:
     ("what", "said"),
     [
         ("step: begins: original becomes unknown", "('none', 'none') becomes ('unknown', 'none')"),
-        ("step: to be undone: does not write original", "nothing does what the step can do: step: to be undone"),
+        ("step: ok: does not write original", "nothing does what the step can do: step: ok"),
         ("a late call acts: does not write undone", "nothing can become but that it comes to nothing"),
         ("crash during the call: does not write late", "a call that is on its way is gone"),
-        ("decide: what was acquired was not begun: ledger becomes none", "a record in the ledger is gone"),
+        ("what was acquired and not begun is settled: ledger becomes none", "a record in the ledger is gone"),
         ("grant another attempt: does not write at", "stays where it is"),
     ],
 )
 def test_a_compensation_is_held_to_its_step_and_its_world(what: str, said: str) -> None:
-    """The machine as it is sees its step by the whole interface and nothing else, loses no call and no record; mutants do not."""
+    """The machine as it is sees its part of the interface and nothing else, loses no call and no record; mutants do not."""
     machine = machine_of("compensation-hardened")
     assert compensates(explore(machine)) == ""
     assert said in compensates(explore(named("compensation-hardened", what).of(machine)))

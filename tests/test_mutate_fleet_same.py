@@ -61,7 +61,7 @@ ALIKE: Final = (
     (FLEETS[1], "refused by events, as a crash before all is read: does not look at w.stands_effects"),
     (FLEETS[1], "gate: approved before, first: does not look at kind"),
     (FLEETS[1], "the signal comes early: does not look at signal"),
-    (FLEETS[2], "decide: for a committed effect: also where w.at = decide ∧ w.known_done = yes"),
+    (FLEETS[2], "decide: for a committed effect: also where w.at = original ∧ w.known_job = open ∧ w.known_done = yes"),
     (FLEETS[3], "append started: nobody hears of it"),
     (FLEETS[3], "fence effects, overtakes: crash: does not look at l.stands_effects"),
 )

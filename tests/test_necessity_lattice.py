@@ -152,15 +152,17 @@ def test_a_stated_set_suffices_and_each_of_it_is_needed(name: str, stated: Names
 
 
 def test_more_can_be_worse_beside_the_step() -> None:
-    """G-DENY is needed where a refusal is repaired, L-RETRY where a write is repeated, repair where rule 0 is; else none is."""
+    """G-DENY is needed where a refusal is repaired, L-RETRY where a write is repeated, more of a compensation where its ledger is
+    there; else not.
+    """
     gate, recorded = (there(name, frozenset(BESIDE_STEP[name][0])) for name in ("P9", "P12"))
     assert failing("gate", gate | {"repair"}) is not None
     assert failing("gate", gate | {"repair", "G-DENY"}) is None
     assert failing("recorded", recorded | {"same-write"}) is not None
     assert failing("recorded", recorded | {"same-write", "L-RETRY"}) is None
-    undoing = there("P10", frozenset(BESIDE_STEP["P10"][0]))
-    assert failing("compensation", undoing | {"rule-0"}) is not None
-    assert failing("compensation", undoing | {"rule-0", "repair"}) is None
+    undoing = frozenset(BESIDE_STEP["P10, none set apart"][0])
+    assert failing("compensation", undoing) is None
+    assert failing("compensation", undoing | {"ledger"}) is not None
     found = sets_of("P9")
     assert (found.sets, found.asked, found.enough, found.monotone) == ([list(BESIDE_STEP["P9"][0])], 2048, True, False)
 

@@ -17,7 +17,17 @@ from crashwindow.checkers.bugs_semantics import undoing_left_in_flight
 from crashwindow.checkers.crash_run import Trace
 from crashwindow.checkers.crash_snapshot import Breadth, sweep_case
 from crashwindow.checkers.evidence import Verdict
-from crashwindow.checkers.semantics_cases import REFUSED, SEMANTICS_CASES, SILENT, SemanticsCase, cancel, undo
+from crashwindow.checkers.semantics_cases import (
+    HARMLESS,
+    NONE,
+    REFUSED,
+    REFUSED_ONCE,
+    SEMANTICS_CASES,
+    SILENT,
+    SemanticsCase,
+    cancel,
+    undo,
+)
 from crashwindow.checkers.semantics_life import Act, Why, Word
 from crashwindow.checkers.semantics_monitor import SemanticsMonitor, to_items
 from crashwindow.checkers.semantics_records import Row
@@ -228,7 +238,11 @@ DOUBTS = {
     "nothing at all": (SEMANTICS_CASES["semantics-undo-harmless-nothing"], "nor did the step do anything: the job ends"),
     "what was not begun": (OVERTAKEN, "what was acquired and not begun is settled"),
     "what is owed": (OVERTAKEN, "asked for, and given up elsewhere: the job ends"),
-    "nothing to undo": (OVERTAKEN, "asked for, and there is nothing to undo: the job ends"),
+    "nothing to undo": (SemanticsCase(
+        "doubt", "Of a step to be undone unresolved a person says that it did not happen; it is sent again, and refused",
+        (Deed("a", undo=REFUSED_ONCE), Deed("b", ("no_answer", "no_effect"), node=NONE, undo=HARMLESS)),
+        acts=(*undo("waiting"), Act("undo", "waiting", "", "b")), words={"compensation failed": "settle"},
+    ), "asked for, and there is nothing to undo: the job ends"),
     "what was just done": (SemanticsCase(
         "doubt", "Undone on request, and before that is on record an earlier step is to be, which is refused; given up",
         (Deed("a", undo=Undo(REFUSED)), Deed("b", undo=Undo()), Deed("c", SILENT)),

@@ -74,9 +74,9 @@ SENT_ALONE: Final = said(1, f"{BEGUN} acquire append_started execute")
 """The step's request is on the wire, where it is all of its job's plan."""
 SENT_BEHIND: Final = f"{EARLIER_DONE};{said(1, 'acquire append_started execute')}"
 """The same behind another step, which is done."""
-LEFT: Final = said(1, "timeout append_unknown ledger_unknown park release")
+PARKED: Final = said(1, "timeout append_unknown ledger_unknown park release")
 """Nobody knows what became of it."""
-NEVER: Final = f"{LEFT};world:refuse:1.1;clock:quiet;person:undo"
+NEVER: Final = f"{PARKED};world:refuse:1.1;clock:quiet;person:undo"
 """It never happened, nobody knows that, and a person has it undone."""
 HAPPENED: Final = ";".join((
     said(1, "timeout"), "world:serve:1.1", said(1, "append_unknown ledger_unknown park release"),
@@ -113,7 +113,7 @@ UNRESOLVED: Final = WideCase("undo-both-unresolved", Bounds(1, 5, 3, cancels=1),
 BESIDE: Final = replace(
     UNRESOLVED, name="undo-both", bounds=Bounds(1, 4, 3, cancels=1), lead=f"{SENT_BEHIND};{COMMITTED}"
 )
-FAILED: Final = WideCase("undo-asked-lost", Bounds(1, 4, 2), "park", undoes="harmless", asked=True, retries=0,
+ASKED: Final = WideCase("undo-asked-lost", Bounds(1, 4, 2), "park", undoes="harmless", asked=True, retries=0,
                          lead=f"{SENT_ALONE};{NEVER};{GONE}")  # fmt: skip
 UNDOES: Final = {
     case.name: case
@@ -127,9 +127,9 @@ UNDOES: Final = {
         WideCase("undo-query", GATED, "query", "quiet", partial=True, undoes="works"),
         WideCase("undo-resolved", Bounds(1, 3, 1), "park", undoes="works", lead=f"{SENT_ALONE};{HAPPENED}"),
         WideCase("undo-resolved-harmless", Bounds(1, 3, 1), "park", undoes="harmless", lead=f"{SENT_ALONE};{HAPPENED}"),
-        FAILED,
+        ASKED,
         replace(
-            FAILED,
+            ASKED,
             name="undo-asked-cancelled",
             lead=f"{SENT_ALONE};{NEVER};person:cancel;{GONE}",
             bounds=Bounds(1, 4, 2, cancels=1),

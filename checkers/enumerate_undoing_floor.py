@@ -8,6 +8,8 @@
 | world:undo:acts, :refused         | a call for which somebody waits acts, once; it is refused, and never will                |
 | world:late:acts, :nothing         | the same of a call for which nobody waits any more                                       |
 | worker-N:query                    | whoever is asked whether it was undone knows; nobody knows while a call may still act     |
+| worker-N:query:fails              | whoever is asked about the step, and would bar its requests, does not answer              |
+| person:undo-other                 | (also) a parked job is queued again, since the step before this one is to be undone       |
 
 A person who is asked whether the step was undone says the truth, once it is final (A-PERSON, A-QUIET). Who is gone while a call
 is on its way leaves it there.

@@ -134,8 +134,7 @@ def _agreement(runs: Sequence[Enumeration], workers: int | None) -> str:
     partial = samples(runs, "samples alone of")
     partial += [f"of {', '.join(behind)} what follows their schedules"] * bool(behind)
     if workers not in CONVERSE:
-        known = "which --workers 1 and --workers 2 say, and nobody of a compensation"
-        partial.append(f"whether the code takes every edge of the model, {known}")
+        partial.append("whether the code takes every edge of the model, which --workers 1 and --workers 2 say")
     return agreement(runs, "the model", [run.case.name for run in runs if _strayed(run)], partial)
 
 

@@ -12,6 +12,7 @@ from .enumerate_case import (
     GATED,
     LOST_TWICE,
     NOTED,
+    PERSON,
     THIRD,
     WIDE,
     WOKEN,
@@ -108,6 +109,17 @@ FENCED_OFF: Final = ";".join((
 """Nobody knows of it, a query has failed, and the step before it is to be undone."""
 DISAGREES: Final = f"worker-1:crash;clock:expire;{said(2, f'{BEGUN} confirm:mismatch')}"
 """Its worker is gone, and the world does not agree with what is on record of the step before it."""
+IN_DOUBT: Final = ";".join((
+    "worker-1:crash;clock:expire", said(2, f"{BEGUN} confirm:mismatch ledger_unknown park release"), "clock:quiet;person:undo",
+    said(3, f"{BEGUN} acquire crash"), "clock:expire;person:undo-other",
+    said(4, f"{BEGUN} acquire append_compensation_started compensate:none append_compensation_failed ledger_no_effect"
+            " ledger_no_effect park release"),
+    "clock:quiet;person:resolve;person:undo-other",
+    said(5, f"{BEGUN} pause acquire append_compensation_started compensate:done put_effect append_compensated {NOTED}"
+            " fence_events ledger_no_effect schedule_retry acquire append_started execute"),
+))  # fmt: skip
+"""Its worker is gone, the job rests at the step before it, and a person has it undone; that is owned and not begun when the
+other's undoing comes to nothing. It did not happen, and is sent again."""
 UNRESOLVED: Final = WideCase("undo-both-unresolved", Bounds(1, 5, 3, cancels=1), "park", undoes="harmless", other="tool",
                              retries=0, lead=f"{SENT_BEHIND};{NEVER}")  # fmt: skip
 BESIDE: Final = replace(
@@ -146,6 +158,17 @@ UNDOES: Final = {
         ),
         UNRESOLVED,
         WideCase("undo-both-fenced", Bounds(1, 2, 0), "query", "fence", undoes="works", other="tool", lead=FENCED_OFF),
+        WideCase(
+            "undo-in-doubt",
+            Bounds(1, 5, 2),
+            "fail",
+            confirmed=PERSON,
+            looked=True,
+            undoes="harmless",
+            other="tool",
+            retries=0,
+            lead=f"{SENT_BEHIND};{IN_DOUBT}",
+        ),
         WideCase(
             "undo-unconfirmed",
             CRASH,

@@ -80,6 +80,7 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "undo-both-done": (27, 29, 27),
     "undo-both-unresolved": (9840, 30930, 9990),
     "undo-both-fenced": (297, 625, 297),
+    "undo-in-doubt": (88, 125, 88),
     "undo-unconfirmed": (104, 200, 104),
     "owed": (469, 1783, 469),
     "owed-fails": (230, 839, 230),

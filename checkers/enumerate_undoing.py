@@ -154,8 +154,8 @@ class UndoingReader(BesideReader):
     def _said_of(self, what: str, changed: set[str], there: Mapping[str, str]) -> tuple[str, ...]:
         """What people say of the job."""
         step = (STEPS,) if "original" in changed else ()
-        if "asked" in changed:
-            return (*step, "name:person: asks for")
+        if "asked" in changed:  # of a step that is in doubt once it is known that it can act no more
+            return (*step, f"{OPTIONAL}{QUIET}", "name:person: asks for")
         if changed & {"done", "attempt"}:
             return (*step, "name:resolved: it")
         ended = (ENDS["job_cancelled"],) if there["job"] == "ended" and "job" in changed else ()

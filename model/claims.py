@@ -170,9 +170,9 @@ NOT_CHECKED: Final = (
     "each distinct trace that the crash campaign leaves is replayed in them, and for other runs A-GATED, A-COMPENSATED and A-INJECTED are "
     "assumed. No lockstep walk follows these models, an order between two nodes, steps or values of one job is in none of them, and nor is a "
     "request for approval that ends without an answer (to a gate it is a denial), or a job of its own that undoes a step of another.",
-    "Of the shipped core, enumerated beside its model (decision 030): of the 74 cases with verifiers, partial effects, undoing, requeues, gates, recorded "
-    "values or another step, all of one worker, 33 are samples alone, of the pairs that look alike the first, up to 10,000: those in which an effect is "
-    "undone, and a few more; 41 are gone through to their end as well, most of them within two claims, an expiry and a cancel. Two of the 33, `outlived` and "
+    "Of the shipped core, enumerated beside its model (decision 030): of the 75 cases with verifiers, partial effects, undoing, requeues, gates, recorded "
+    "values or another step, all of one worker, 34 are samples alone, of the pairs that look alike the first, up to 10,000: those in which an effect is "
+    "undone, and a few more; 41 are gone through to their end as well, most of them within two claims, an expiry and a cancel. Two of the 34, `outlived` and "
     "`both-undone`, parted from the model where their samples do not look; that is mended, and beyond their samples they are not gone through. With two "
     "workers clients ask for a cancel, or send the one signal that another step waits for, both where a single worker has one claim; or have the step itself "
     "undone, in 11 cases that are samples alone. What is proved for any number of workers is not said of an earlier step that is undone while they work. Three work without clients and a store's faults, on a tool that is looked at quietly behind one schedule alone. That two workers take "

@@ -118,9 +118,11 @@ def _original(on: frozenset[str]) -> Iterator[Rule]:
             yield row(f"{each.name}, though a compensation has begun", Actor.WORKER, f"{sees} attempt:{BEGUN}",
                       f"original:{each.after} quiet:no rerun:yes", meets=f"deed:{deed}")  # fmt: skip
     settled = f" {SETTLED}" if "K-TRUTH" in on else ""
-    yield row("the job ends, and the original is in doubt", Actor.WORKER,
-              f"at:idle job:open original:started|unknown attempt:none asked:no{settled}", "at:idle job:ended",
-              boundary="append_failed", source="T-RECOVER")  # fmt: skip
+    doubt = row("the job ends, and the original is in doubt", Actor.WORKER,
+                f"at:idle job:open original:started|unknown attempt:none{settled}", "at:idle job:ended",
+                boundary="append_failed", source="T-RECOVER")  # fmt: skip
+    # What was asked to be undone comes before all other steps: it is said first what is known of it.
+    yield replace(doubt, unless=(words("original:started ledger:no_effect"),))
     yield row("the original can act no more", Actor.CLOCK, "original:unknown quiet:no", "quiet:yes", source="A-QUIET")
 
 

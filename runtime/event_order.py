@@ -31,7 +31,9 @@ ORDER: Final[Mapping[Phase, Mapping[str, Phase]]] = {
     "decided": {
         "retry": "granted", "requested": "granted", "failed": "failed", "retryable": "requeued", "compensated": "undone",
     },
-    "granted": {"started": "running", "told: happened": "found", "told: not happened": "granted"},
+    "granted": {
+        "started": "running", "told: happened": "found", "told: not happened": "granted", "failed": "failed", **UNDO,
+    },
     "requeued": {"requeued": "decided"},
     "found": {"ok": "finished"},
     "finished": {"committed": "committed"},

@@ -273,6 +273,39 @@ def undone_unresolved_beside_another(job: RealJob) -> None:
     assert job.turn() == "failed"
 
 
+def undone_unresolved_and_sent_again(job: RealJob) -> None:
+    """A step in doubt is undone unresolved, an earlier one's undoing coming first; it did not happen, is sent again, and is lost:
+    the job fails with what was asked for still owed.
+    """
+    job.turn(at("append_unknown"))
+    job.undo("a")
+    assert job.turn() == "parked"
+    job.undo("b")
+    assert job.turn() == "parked"
+    job.resolve("b")
+    assert job.turn() == "parked"
+    job.resolve("a")
+    assert job.turn() == "failed"
+
+
+def undone_with_a_retry_due(job: RealJob) -> None:
+    """Another execution of a step is granted, its worker gone before that; an earlier one's undoing comes first, and the step is
+    undone unresolved.
+    """
+
+    def gone(command: Command) -> None:
+        if command.boundary == "append_started" and job.history.step("b").retries:
+            raise Died
+
+    job.turn(gone)
+    job.undo("a")
+    assert job.turn() == "parked"
+    job.undo("b")
+    assert job.turn() == "parked"
+    job.resolve("a")
+    assert job.turn() == "failed"
+
+
 def undone_once_it_has_failed(job: RealJob) -> None:
     """A step has failed over its record: it is not undone before its job ends with that, and nobody is told that it will be."""
     job.turn(at("append_node_finished"))
@@ -403,6 +436,14 @@ PLANS: Final[dict[Story, tuple[Node, ...]]] = {
     undone_unresolved_beside_another: (
         Deed("a", undo=LOST),
         Deed("b", ("lost_answer",), undo=Undo(harmless=True), quiet=0.0),
+    ),
+    undone_unresolved_and_sent_again: (
+        Deed("a", undo=LOST),
+        Deed("b", ("no_answer",), "fail", undo=Undo(harmless=True), quiet=0.0),
+    ),
+    undone_with_a_retry_due: (
+        Deed("a", undo=LOST),
+        Deed("b", ("no_answer",), "reexecute", idempotent=True, undo=Undo(harmless=True), quiet=0.0),
     ),
     cancelled_too_late_elsewhere: (Deed("a", undo=Undo()),),
     failed_in_doubt: (Deed("a", undo=LOST), Deed("b", SILENT, "fail")),

@@ -57,10 +57,10 @@ def failing(found: Space, policy: str) -> list[str]:
 STATES = {
     "gate-hardened": 2838,
     "gate-as-written": 9020,
-    "compensation-hardened": 3924,
-    "compensation-as-written": 9696,
-    "compensation-as-written-idempotent": 3813,
-    "compensation-as-written-finished": 17148,
+    "compensation-hardened": 3972,
+    "compensation-as-written": 11122,
+    "compensation-as-written-idempotent": 4370,
+    "compensation-as-written-finished": 20000,
     "recorded-hardened": 166,
 }
 

@@ -38,8 +38,8 @@ TLC = {
     "contract-as-written": (552600, 70857),
     "gate-hardened": (10616, 2838),
     "gate-as-written": (36376, 9020),
-    "compensation-hardened": (10200, 3924),
-    "compensation-as-written": (47095, 9696),
+    "compensation-hardened": (10300, 3972),
+    "compensation-as-written": (52790, 11122),
 }
 """States generated and distinct states, as TLC of github.com/tlaplus/tlaplus at cc6b616 (2026-04-29) gave them on 2026-11-29.
 
@@ -52,7 +52,7 @@ VIOLATED = {
     "contract-without-C-ONCE": ("C1", 3),
     "contract-without-C-RETRY": ("C1", 4),
     "gate-as-written": ("P9-WAITING", 6),
-    "compensation-as-written": ("P10", 10),
+    "compensation-as-written": ("P10", 9),
     "contract-as-written": ("C4", 3),
     "s0-events-alone": ("P1", 20),
     "s1-no-effect-store": ("P3", 18),

@@ -5,6 +5,8 @@ A step whose result is on record stops it again, while a later step is open: the
 compensation came to nothing. And a person has an effect undone in a job that waits. Before a job is stopped so, what is known of
 each later step is put on record (B7', U1 to U4): the rows below let go of this step only then.
 
+And a step that executes a contract is brought to rest by a worker that executes nothing, once the contract is over.
+
 They are for the trace monitor, and for the enumeration's cases in which an earlier step rests. What is proved of a step is proved
 without them. With them all of it holds but five sentences. Four are of P6, about a job at rest, and mean the step that it rests
 at: here a job may fail with an attempt open that was settled as UNKNOWN, park beside a step that was settled as NO_EFFECT, and
@@ -51,7 +53,7 @@ def build_by_itself(policy: Policy = HARDENED) -> Machine:
 
 def surroundings() -> list[Rule]:
     """The rows that the step's own machine does not have."""
-    return [*_hears(), *_settles(), *_ends(), *_stops(), *_people()]
+    return [*_hears(), *_settles(), *_ends(), *_abandons(), *_stops(), *_people()]
 
 
 def _hears() -> list[Rule]:
@@ -85,6 +87,18 @@ def _ends() -> list[Rule]:
         Rule("its undoing has begun, and nothing is open", Actor.WORKER, sees, writes={"at": "compensate"}, source="T-COMP"),
         Rule("compensation was requested, harmless, and a retry is due", Actor.WORKER, due, writes={"at": "compensate"},
              source="T-COMP; T-QUIET"),
+    ]  # fmt: skip
+
+
+def _abandons() -> list[Rule]:
+    """Nobody begins it any more, its contract being over (C-UNKNOWN): what nothing has begun, or is closed, had no effect."""
+    nothing = {"open": "0", "landed": "no"}
+    return [
+        Rule("nobody begins it any more", Actor.WORKER, guard(at="acquire", ledger="none|no_effect", **nothing),
+             writes={"at": "append_node_failed"}, source="C-UNKNOWN"),
+        Rule("append node failed, nothing begun", Actor.WORKER, guard(at="append_node_failed", ledger="none", **nothing),
+             writes={"node": "no_effect", "at": "append_failed"}, boundary="append_node_failed", emits=("node_finished",),
+             source="C-UNKNOWN"),
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Final
 
 import pytest
 
-from crashwindow.checkers.abstraction import EffectRow, JobLine, LedgerRow, StoredEvent, StoredJob
+from crashwindow.checkers.abstraction import EffectRow, JobLine, LedgerRow, StoredEvent, StoredJob, of_records
 from crashwindow.checkers.conform_follow import Disagreement, Model
 from crashwindow.checkers.conform_world import Gate, StepPlan
 from crashwindow.checkers.crash_run import Trace
@@ -30,7 +31,18 @@ from crashwindow.model.machine import Machine, show
 from crashwindow.model.properties import PROPERTIES
 from crashwindow.model.step import build
 from crashwindow.model.surroundings import ELSEWHERE, build_around, build_by_itself, surroundings
+from crashwindow.runtime import drive
+from crashwindow.runtime.commands import Command, Ports
+from crashwindow.runtime.contracts.commands import ContractPorts
+from crashwindow.runtime.contracts.reasoner import ScriptedReasoner
+from crashwindow.runtime.contracts.runner import GraphRunner
+from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
+from crashwindow.runtime.records import Json
+from crashwindow.runtime.retry import RetryPolicy
+from crashwindow.runtime.sqlite_store import SqliteStore
+from crashwindow.runtime.tool import NoEffectError, Tool, ToolContext
 
+from .real_jobs import Died
 from .rehearsal import JOB
 from .spaces import space_of
 from .test_compensation import undone_and_not_happened
@@ -71,8 +83,41 @@ def needing() -> list[StoredJob]:
         list(sweep_case(case, Breadth(int(case not in FAILED), answers=()), traces=mine))
         left |= {f"{number} {key}": trace for key, trace in mine.items()}
     alone = Monitor(build())
-    jobs = [*(stored(trace.durable) for trace in left.values()), not_happened()]
+    jobs = [*(stored(trace.durable) for trace in left.values()), not_happened(), *(over(*way) for way in OVER)]
     return [job for job in jobs if not conforms(alone, job)]
+
+
+def refuses(args: Json, context: ToolContext) -> Json:
+    """It has no effect, and says so."""
+    raise NoEffectError("not yet")
+
+
+REFUSES: Final = Tool("x.refuses", refuses, "refuses", retry=RetryPolicy(max_retries=1))
+OVER: Final = (("acquire", 1), ("append_started", 1), ("acquire", 2))
+"""A boundary whose so-manieth performance an executor does not come to: nothing is on record, it was acquired, a retry was granted."""
+
+
+def over(boundary: str, number: int) -> StoredJob:
+    """A contract's executor is gone; its time is over, and the next one brings its step to rest without executing it."""
+    now, left = [1_800_000_000.0], [number]
+
+    def perform(command: Command, ports: Ports) -> object:
+        left[0] -= command.boundary == boundary
+        if not left[0]:
+            raise Died
+        return drive.perform(command, ports)
+
+    with TemporaryDirectory() as folder, closing(SqliteStore(Path(folder) / "store.db", lambda: now[0])) as store:
+        ports = ContractPorts(store, lambda seconds: None, SqliteContractStore(store))
+        service, method = REFUSES.name.split(".")
+        call = {"kind": "call", "service": service, "method": method, "args": {}}
+        reasoner = ScriptedReasoner.read([{"actions": [call]}, {"reply": "{seen}"}])
+        with pytest.raises(Died):
+            GraphRunner(ports, {REFUSES.name: REFUSES}, reasoner, perform=perform).open("s", "hello")
+        now[0] += 10_000
+        GraphRunner(ports, {REFUSES.name: REFUSES}, reasoner).tick()
+        [job] = [each.job_id for each in store.jobs()]
+        return of_records(job, store.events(job), store.ledger(job), store.effects(job))
 
 
 def not_happened() -> StoredJob:

@@ -31,7 +31,8 @@ class WideCase(Case):
     is stated. inputs: the tool asks for some before it sends its request, the same in each attempt, or others. foreign: somebody
     may have made the request for approval before, for another action. earlier: a step of the other tool comes before all others.
     uses: what the other step gives is among this one's arguments, and a language model has two answers. swapped: a machine of two
-    values calls the first that is told the other one. asked: what undoes the step can be asked whether it did.
+    values calls the first that is told the other one. asked: what undoes the step can be asked whether it did. abandoned: a
+    contract is executed that is over once the first worker is gone: no other executes it.
     """
 
     confirmed: tuple[Mode, ...] = ()
@@ -53,6 +54,7 @@ class WideCase(Case):
     uses: bool = False
     swapped: bool = False
     asked: bool = False
+    abandoned: bool = False
 
 
 def begun(case: WideCase) -> list[NewEvent]:

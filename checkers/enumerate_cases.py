@@ -5,6 +5,7 @@ from typing import Final
 
 from .enumerate_case import (
     BEGUN,
+    BRIEF,
     CRASH,
     EARLIER_DONE,
     FAULT,
@@ -194,9 +195,14 @@ AROUND: Final = {
     case.name: case
     for case in (
         WideCase("both-undone", Bounds(1, 4, 3, cancels=1), "park", undoes="harmless", other="tool", lead=BOTH_UNDONE),
+        WideCase("abandoned", GATED, "park", abandoned=True),
+        WideCase("abandoned-query", BRIEF, "query", "quiet", abandoned=True),
+        WideCase("abandoned-again", BRIEF, "reexecute", idempotent=True, abandoned=True),
+        WideCase("abandoned-half", BRIEF, "fail", partial=True, requeues=1, abandoned=True),
     )
 }
-"""A step that is being undone, while its job comes to rest at an earlier one, beside the machine with the rows for what other
-steps do (`model.surroundings`). Sampled; without a store's faults, which those rows do not follow."""
+"""A step that is being undone, while its job comes to rest at an earlier one; and one that executes a contract which is over:
+beside the machine with the rows for what else may be done to a step (`model.surroundings`). Sampled; without a store's faults,
+which those rows do not follow."""
 SAMPLED: Final = {**WIDE, **GATES, **VALUES, **UNDOES, **AROUND}
 """Every case that is sampled."""

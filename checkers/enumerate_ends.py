@@ -35,6 +35,7 @@ BOUNDS: Final[Mapping[str, Bounds]] = {
     **{name: SAMPLED[name].bounds for name in (
         "queried", "doubted", "pauses", "rests", "for-good", "inputs", "inputs-lost", "strays", "before-llm", "after-llm",
         "approved", "gate-signal", "gate-ended", "gate-ended-other", "gate-approval-woken", "gate-signal-woken", *VALUES,
+        "abandoned", "abandoned-query", "abandoned-again", "abandoned-half",
     )},
 }  # fmt: skip
 """Of which sampled case, by name, and within what bounds."""

@@ -117,7 +117,8 @@ class WideTurns(Turns):
         tools = {TOOL: self._site.tool, OTHER_TOOL: self._site.other}
         confirmations = self._site.confirmations
         confirmation = confirmations[owner % len(confirmations)]
-        return Worker(f"worker-{owner}", tools, TTL, confirmation=confirmation, providers={PROVIDER: self._site})
+        return Worker(f"worker-{owner}", tools, TTL, executes=owner == 1 or not self._case.abandoned,
+                      confirmation=confirmation, providers={PROVIDER: self._site})  # fmt: skip
 
     def hold(self) -> Hold:
         """A turn makes no longer pause than its patience."""

@@ -59,7 +59,7 @@ BESIDE: Final = (
     *((other.cases, f"beside {other.words}, of which a step's claims do not speak, ") for other in OTHERS),
     (
         AROUND,
-        "beside the step's machine with what other steps do to it, of which four sentences of P6 and one of P4 do not hold, ",
+        "beside the step's machine with what other steps do to it, of which five sentences of P6 and three of P4 do not hold, ",
     ),
 )
 """What is sampled, and beside which other machine: what is proved of the step's alone is not said of it."""
@@ -112,7 +112,7 @@ def enumerated(
     """
     for name in names:
         workers = SEVERAL.get(name, 1)
-        if name in {**AROUND, **UNDOINGS}:
+        if origin(name) in AROUND or name in UNDOINGS:
             made = product(name)
         else:
             asked = certain and workers in CONVERSE and name not in {**ENDED, **SIGNALS}

@@ -8,11 +8,12 @@ each later step is put on record (B7', U1 to U4): the rows below let go of this 
 And a step that executes a contract is brought to rest by a worker that executes nothing, once the contract is over.
 
 They are for the trace monitor, and for the enumeration's cases in which an earlier step rests. What is proved of a step is proved
-without them. With them all of it holds but five sentences. Four are of P6, about a job at rest, and mean the step that it rests
+without them. With them all of it holds but eight sentences. Four of P6 are about a job at rest, and mean the step that it rests
 at: here a job may fail with an attempt open that was settled as UNKNOWN, park beside a step that was settled as NO_EFFECT, and
 be cancelled behind a step that has failed, or is to be queued again, while an earlier one is to be undone before that is done.
 One is of P4, that no job parks without a doubt: here it may for an undoing that came to nothing, of a step whose doubt a person
-has ended.
+has ended. The others mean a step that somebody has begun, and of which nobody begins another attempt that is granted: one of a
+contract that is over has no effect though nothing was refused, with a retry still due (P4), and no record in the ledger (P6).
 """
 
 from dataclasses import replace
@@ -91,7 +92,7 @@ def _ends() -> list[Rule]:
 
 
 def _abandons() -> list[Rule]:
-    """Nobody begins it any more, its contract being over (C-UNKNOWN): what nothing has begun, or is closed, had no effect."""
+    """Nobody executes it any more, its contract being over (C-UNKNOWN): what nothing has begun, or is closed, had no effect."""
     nothing = {"open": "0", "landed": "no"}
     return [
         Rule("nobody begins it any more", Actor.WORKER, guard(at="acquire", ledger="none|no_effect", **nothing),
@@ -99,6 +100,8 @@ def _abandons() -> list[Rule]:
         Rule("append node failed, nothing begun", Actor.WORKER, guard(at="append_node_failed", ledger="none", **nothing),
              writes={"node": "no_effect", "at": "append_failed"}, boundary="append_node_failed", emits=("node_finished",),
              source="C-UNKNOWN"),
+        Rule("nobody executes it again", Actor.WORKER, guard(at="on_unknown", on_unknown="reexecute", retry="yes"),
+             writes={"at": "park"}, source="C-UNKNOWN"),
     ]  # fmt: skip
 
 

@@ -22,12 +22,11 @@ CASES: Final = (
     "behind", "queried-all", "doubted", "before-llm", "after-llm", "approved", "gate-approval", "gate-signal", "half-undone",
     "half-undone-unsure", "after-told", "for-good", "pauses", "rests", "inputs", "inputs-lost", "strays", "reexecute-1",
     "told-for-good", "retold", "owed", "owed-fails", "refused", "query-quiet-1", "warned", "modes", "after-tool", "both-undone",
-    "fail-2",
+    "abandoned", "fail-2",
 )  # fmt: skip
 """Enough of them: each is small but the last ones."""
 DEFENCE: Final = "defence in depth: what stands before it never lets it come to that"
 LONGER: Final = "`tests/test_settling.py` takes it, whose plans have more nodes than these cases"
-CONTRACT: Final = "only a contract's runner has workers that may not begin: decision 034"
 EXCEPTIONS: Final[dict[str, str]] = {
     "compensation: if declared is None: → raise ValueError(f\"tool {tool.name!r} declares no compensation\")":
         f"{DEFENCE}: `check_undoable` refuses the request",
@@ -45,8 +44,6 @@ EXCEPTIONS: Final[dict[str, str]] = {
     "job: elif \"llm\" in entry: → if entry[\"id\"] not in history.touched:": LONGER,
     "llm_step: if not self.past.checkpointed: → self.run.results[self.id] = answer.response": LONGER,
     "protocol: if self.stored is not None: → return": "the same job, where the step's effect is not known",
-    "protocol: elif self.run.worker.executes: → need = yield from self.abandon()": CONTRACT,
-    "protocol: if not self.run.worker.executes: → return False": CONTRACT,
     "protocol: elif past.retry_at: → return True": f"{DEFENCE}: a retry on record has the time of its event",
     "protocol: if held.committed and \"ledger\" in self.policy.evidence: → self.memory = Stored(held.result, held.external_id)":
         f"{DEFENCE}: a committed record is found by `recover`, and the ledger is fenced by then",

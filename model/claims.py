@@ -177,8 +177,8 @@ NOT_CHECKED: Final = (
     "workers clients ask for a cancel, or send the one signal that another step waits for, both where a single worker has one claim; or have the step itself "
     "undone, in 11 cases that are samples alone. What is proved for any number of workers is not said of an earlier step that is undone while they work. Three work without clients and a store's faults, on a tool that is looked at quietly behind one schedule alone. That two workers take "
     "every edge of their fleet is within two claims and two attempts, without clients and other steps. That every edge is taken does not show that a row asks for all that it has to: "
-    "one that leaves a field out has fewer edges, each of which may be taken. Of the rows that the machine of a step has in a job of several (`model/surroundings.py`) 20 of 134 edges "
-    "were seen to be taken; they are for traces, and nothing is proved by them.",
+    "one that leaves a field out has fewer edges, each of which may be taken. Of the rows that the machine of a step has in jobs of several, or of a contract that is over (`model/surroundings.py`), 12 of 133 "
+    "edges are seen to be taken, and the others pinned by row; they are for traces, and nothing is proved by them.",
     "Not enumerated: an input that is asked for once the request is sent, what a language model is asked, a lost answer of the contract store beside "
     "a step, a step that rests once a later one has begun, an ended job's step that another job undoes; of the contract "
     "engine (decision 034) two steps' contracts in one decision, requests for data, approval nodes of plans; PostgreSQL. Nor of a store beside its rules: checkpoints, pages "

@@ -192,15 +192,22 @@ EARLIER_DONE: Final = said(
     1, f"{BEGUN} acquire append_started execute:done put_effect append_finished {NOTED} checkpoint"
 )
 """The step before all others is done."""
+SENT_BEHIND: Final = f"{EARLIER_DONE};{said(1, 'acquire append_started execute')}"
+"""The step's request is on the wire, behind another step, which is done."""
+PARKED: Final = said(1, "timeout append_unknown ledger_unknown park release")
+"""Nobody knows what became of it."""
+COMES_TO_NOTHING: Final = (
+    f"{BEGUN} acquire append_compensation_started compensate:none append_compensation_failed ledger_no_effect"
+)
+"""A worker fails to undo the step before it."""
+SENT_AGAIN: Final = (
+    f"{BEGUN} pause acquire append_compensation_started compensate:done put_effect append_compensated {NOTED}"
+    " fence_events ledger_no_effect schedule_retry acquire append_started execute"
+)
+"""One undoes that, asked once more, and sends the step's request again."""
 OUTLIVED: Final = ";".join((
-    said(1, f"{BEGUN} acquire append_started execute:done put_effect append_finished {NOTED} checkpoint acquire append_started"
-            " execute timeout append_unknown ledger_unknown park release"),
-    "clock:quiet;person:undo;person:undo-other",
-    said(2, f"{BEGUN} acquire append_compensation_started compensate:none append_compensation_failed ledger_no_effect"
-            " park release"),
-    "clock:quiet;person:resolve;person:undo-other",
-    said(3, f"{BEGUN} pause acquire append_compensation_started compensate:done put_effect append_compensated {NOTED}"
-            " fence_events ledger_no_effect schedule_retry acquire append_started execute"),
+    SENT_BEHIND, PARKED, "clock:quiet;person:undo;person:undo-other", said(2, f"{COMES_TO_NOTHING} park release"),
+    "clock:quiet;person:resolve;person:undo-other", said(3, SENT_AGAIN),
 ))  # fmt: skip
 """A request that it be undone, which nobody knows of, outlives a person's word that it did not happen: the job rests meanwhile at
 the step before it, whose undoing fails at first."""

@@ -6,14 +6,17 @@ from typing import Final
 from .enumerate_case import (
     BEGUN,
     BRIEF,
+    COMES_TO_NOTHING,
     CRASH,
     EARLIER_DONE,
     FAULT,
     FOLLOWED,
     GATED,
     LOST_TWICE,
-    NOTED,
+    PARKED,
     PERSON,
+    SENT_AGAIN,
+    SENT_BEHIND,
     THIRD,
     WIDE,
     WOKEN,
@@ -74,10 +77,6 @@ VALUES: Final = {
 time, which is another in each life; the first is called the one value of the machine, or the other. Sampled, too."""
 SENT_ALONE: Final = said(1, f"{BEGUN} acquire append_started execute")
 """The step's request is on the wire, where it is all of its job's plan."""
-SENT_BEHIND: Final = f"{EARLIER_DONE};{said(1, 'acquire append_started execute')}"
-"""The same behind another step, which is done."""
-PARKED: Final = said(1, "timeout append_unknown ledger_unknown park release")
-"""Nobody knows what became of it."""
 NEVER: Final = f"{PARKED};world:refuse:1.1;clock:quiet;person:undo"
 """It never happened, nobody knows that, and a person has it undone."""
 HAPPENED: Final = ";".join((
@@ -113,11 +112,8 @@ DISAGREES: Final = f"worker-1:crash;clock:expire;{said(2, f'{BEGUN} confirm:mism
 IN_DOUBT: Final = ";".join((
     "worker-1:crash;clock:expire", said(2, f"{BEGUN} confirm:mismatch ledger_unknown park release"), "clock:quiet;person:undo",
     said(3, f"{BEGUN} acquire crash"), "clock:expire;person:undo-other",
-    said(4, f"{BEGUN} acquire append_compensation_started compensate:none append_compensation_failed ledger_no_effect"
-            " ledger_no_effect park release"),
-    "clock:quiet;person:resolve;person:undo-other",
-    said(5, f"{BEGUN} pause acquire append_compensation_started compensate:done put_effect append_compensated {NOTED}"
-            " fence_events ledger_no_effect schedule_retry acquire append_started execute"),
+    said(4, f"{COMES_TO_NOTHING} ledger_no_effect park release"),
+    "clock:quiet;person:resolve;person:undo-other", said(5, SENT_AGAIN),
 ))  # fmt: skip
 """Its worker is gone, the job rests at the step before it, and a person has it undone; that is owned and not begun when the
 other's undoing comes to nothing. It did not happen, and is sent again."""
@@ -185,10 +181,7 @@ UNDOES: Final = {
 """What undoes the step, beside the machine of a compensation: the call is on the wire, and can be asked about; alone, and with a
 step before it at which the job comes to rest. Sampled, too."""
 BOTH_UNDONE: Final = ";".join((
-    said(1, f"{BEGUN} acquire append_started execute:done put_effect append_finished {NOTED} checkpoint acquire append_started"
-            " execute timeout append_unknown ledger_unknown park release"),
-    "clock:quiet;person:undo",
-    said(2, f"{BEGUN} acquire append_compensation_started"),
+    SENT_BEHIND, PARKED, "clock:quiet;person:undo", said(2, f"{BEGUN} acquire append_compensation_started"),
 ))  # fmt: skip
 """The step before it is done, nobody knows of this one, and a person has it undone: that has begun."""
 AROUND: Final = {

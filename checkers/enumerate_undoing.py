@@ -3,8 +3,7 @@ otherwise.
 
 The step is seen as its contract sees it, by the readers of recorded events (`semantics_trace`); what a word changes of that, or
 of the job, is a step of just one row that does so. What undoes it has every write in place. The machine's worker is at work only
-where the compensation is: it has claimed the job once it comes to a command of that, or is gone, or ends the job, before it came
-to any; one that goes on with the step is none to it.
+where the compensation is, from the command at which the code comes to that; one that is at something else is none to it.
 """
 
 from collections.abc import Mapping
@@ -173,7 +172,7 @@ class UndoingReader(BesideReader):
             return self._crash(before, state)
         command = before.command
         assert command is not None
-        there, comes = self.told(after), self._claims(before, then)
+        there, comes = self.told(after), self._left_out(before, then)
         if _reads_again(what, then):
             return self._crash(before, state)
         if what in UNSEEN or _refused(then):
@@ -213,7 +212,7 @@ class UndoingReader(BesideReader):
         """The newest event's type."""
         return self.records.events(state)[-1].type
 
-    def _claims(self, before: Turn, then: Turn | None) -> tuple[str, ...]:
+    def _left_out(self, before: Turn, then: Turn | None) -> tuple[str, ...]:
         """What a worker leaves out that comes to what undoes the step, or to the job's park for it."""
         if then is None or then.command is None or not self._undoes(then.command):
             return ()

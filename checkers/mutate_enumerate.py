@@ -90,17 +90,17 @@ def _words(graph: Graph, word: str, reading: Reading) -> str:
 
 
 class Beside:
-    """The cases of a machine, beside its mutants. whole: whether the code takes every edge of the machine in them."""
+    """The cases of a machine, beside its mutants; the code takes every edge of the machine in them."""
 
-    def __init__(self, base: Engine, names: Sequence[str], whole: bool) -> None:
-        self.base, self.names, self.whole = base, names, whole
+    def __init__(self, base: Engine, names: Sequence[str]) -> None:
+        self.base, self.names = base, names
 
     def examine(self, mutant: Rows | None) -> str:
         """Where the code parts from a mutant, or what it never does of what the mutant says; of the original: None."""
         machine = mutant.of(self.base.machine) if mutant else self.base.machine
         engine, changed = Engine(machine, self.base), frozenset(mutant.changed) if mutant else frozenset()
         said, taken = self.refined(engine, changed)
-        return said or (self.untaken(engine, changed, taken) if self.whole else "")
+        return said or self.untaken(engine, changed, taken)
 
     def refined(self, engine: Engine, changed: frozenset[str]) -> tuple[str, set[Edge]]:
         """The first parting; and the edges that were taken."""
@@ -118,8 +118,8 @@ class Beside:
 class StepsBeside(Beside):
     """Cases of the step's core. sets: the sets of a machine."""
 
-    def __init__(self, base: Engine, names: Sequence[str], whole: bool, sets: MakeSets) -> None:
-        super().__init__(base, names, whole)
+    def __init__(self, base: Engine, names: Sequence[str], sets: MakeSets) -> None:
+        super().__init__(base, names)
         self.sets = sets
 
     def refined(self, engine: Engine, changed: frozenset[str]) -> tuple[str, set[Edge]]:
@@ -174,12 +174,12 @@ def beside(policy: str, base: Engine) -> Beside | None:
         case "hardened":
             beside_it = [name for other in OTHERS for name in other.cases]
             names = [name for name in every() if name not in {*SEVERAL, *beside_it, *AROUND, *ENDED}]
-            return StepsBeside(base, _smallest(names, COUNTS), True, step_sets)
+            return StepsBeside(base, _smallest(names, COUNTS), step_sets)
         case "contract-hardened":
-            return ContractsBeside(base, _smallest(list(CONTRACTS), CONTRACT_COUNTS), True)
+            return ContractsBeside(base, _smallest(list(CONTRACTS), CONTRACT_COUNTS))
         case _:
             return next(
-                (StepsBeside(base, tuple(it.cases), True, it.sets) for it in OTHERS if it.policy == policy),
+                (StepsBeside(base, tuple(it.cases), it.sets) for it in OTHERS if it.policy == policy),
                 None,
             )
 

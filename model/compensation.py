@@ -117,9 +117,8 @@ def _original(on: frozenset[str]) -> Iterator[Rule]:
         if runs and "K-TERMINAL" not in on:
             yield row(f"{each.name}, though a compensation has begun", Actor.WORKER, f"{sees} attempt:{BEGUN}",
                       f"original:{each.after} quiet:no rerun:yes", meets=f"deed:{deed}")  # fmt: skip
-    settled = f" {SETTLED}" if "K-TRUTH" in on else ""
     doubt = row("the job ends, and the original is in doubt", Actor.WORKER,
-                f"at:idle job:open original:started|unknown attempt:none{settled}", "at:idle job:ended",
+                f"at:idle job:open original:started|unknown attempt:none{_settled(on)}", "at:idle job:ended",
                 boundary="append_failed", source="T-RECOVER")  # fmt: skip
     # What was asked to be undone comes before all other steps: it is said first what is known of it.
     yield replace(doubt, unless=(words("original:started ledger:no_effect"),))
@@ -142,6 +141,11 @@ def _requests(on: frozenset[str]) -> Iterator[Rule]:
 def _unresolved(on: frozenset[str]) -> str:
     """What may be undone though nobody knows of it."""
     return "original:unknown harmless:yes" + (" quiet:yes" if "K-QUIET" in on else "")
+
+
+def _settled(on: frozenset[str]) -> str:
+    """How the ledger stands where a job ends, as a guard's further words."""
+    return f" {SETTLED}" if "K-TRUTH" in on else ""
 
 
 def _decide(on: frozenset[str]) -> Iterator[Rule]:
@@ -184,11 +188,11 @@ def _asked(on: frozenset[str]) -> Iterator[Rule]:
     else:
         yield _finds("for whatever was finished", "asked:yes original:unknown|no_effect", "at:acquire")
         yield _finds("there is nothing to compensate", "asked:yes original:none", "asked:no")
-    nothing, settled = f"attempt:{CLOSED}", f" {SETTLED}" if "K-TRUTH" in on else ""
+    nothing = f"attempt:{CLOSED}"
     unknown = f"{nothing} original:unknown harmless:yes"
     yield _finds("the last attempt did nothing, for an unknown one", unknown, "at:ledger_no_effect")
     yield _finds("the last attempt did nothing", f"{nothing} original:no_effect|ok", "at:ledger_no_effect")
-    yield _finds("nobody asks", f"asked:no original:none|no_effect|ok{settled}", "job:ended")
+    yield _finds("nobody asks", f"asked:no original:none|no_effect|ok{_settled(on)}", "job:ended")
 
 
 def _call(on: frozenset[str]) -> Iterator[Rule]:
@@ -297,7 +301,7 @@ def _person() -> Iterator[Rule]:
 def _elsewhere(on: frozenset[str]) -> Iterator[Rule]:
     """The job comes to rest at another step, or at the original."""
     ended = "at:idle job:ended"
-    owed = "at:idle job:open asked:yes record:no" + (f" {SETTLED}" if "K-TRUTH" in on else "")
+    owed = f"at:idle job:open asked:yes record:no{_settled(on)}"
     given_up = row("asked for, and given up elsewhere: the job ends", Actor.WORKER,
                    f"{owed} attempt:none|{CLOSED} cancel:yes original:no_effect|ok", ended, boundary="append_cancelled",
                    source="T-WORKER")  # fmt: skip

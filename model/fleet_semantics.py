@@ -17,16 +17,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from .compensation import AT_WORK, BEGUN, HARDENED_COMPENSATION, SEEN, UNRESOLVED, build_compensation
-from .contract_step import TOLD
+from .compensation import AT_WORK, HARDENED_COMPENSATION, SEEN, build_compensation
 from .fleet_shape import Registry, Shape
 from .gate import GATE_INVARIANT
-from .machine import Actor, Machine, Rule
+from .machine import Actor, Machine, Rule, guard
 from .words import RulePolicy, row, words
 
 ORIGINAL: Final = "original"
 """The place of a worker that holds the job and is not busy with the compensation."""
 AT_ORIGINAL: Final = frozenset({ORIGINAL})
+OF_ORIGINAL: Final = frozenset(each.name for each in SEEN)
+"""The rows of the original step."""
 HELD: Final = "held"
 """The status of a job that waits for a person's word on the original step."""
 
@@ -70,7 +71,7 @@ def staffed(policy: RulePolicy = HARDENED_COMPENSATION) -> Machine:
     machine = build_compensation(policy)
     more = {"at": ORIGINAL, "job": HELD}
     fields = [replace(f, values=(*f.values, more[f.name])) if f.name in more else f for f in machine.fields]
-    rules = (*map(_staffed, machine.rules), *_turns(), *_answers())
+    rules = (*map(_staffed, machine.rules), *_turns(), *_answers(machine))
     return Machine(machine.name, tuple(fields), rules, machine.impossible)
 
 
@@ -89,7 +90,7 @@ def _staffed(rule: Rule) -> Rule:
         return rule
     goes_on = rule.writes.get("at") == "idle" and "job" not in rule.writes
     writes = {**rule.writes, "at": ORIGINAL} if goes_on else rule.writes
-    if "idle" not in at and rule.name not in {each.name for each in SEEN}:
+    if "idle" not in at and rule.name not in OF_ORIGINAL:
         return replace(rule, writes=writes)
     rests = {"at": "idle"} if "job" in writes else {}
     unless = tuple({**each, "at": AT_ORIGINAL} if "at" in each else each for each in rule.unless)
@@ -99,18 +100,17 @@ def _staffed(rule: Rule) -> Rule:
 
 
 def _turns() -> Iterator[Rule]:
-    """What a worker at the original step turns to."""
+    """A worker takes the job up, at the original step; and lets go of it for that."""
     yield row("claim", Actor.WORKER, "at:idle job:open", f"at:{ORIGINAL}", boundary="claim", source="T-WORKER")
     yield row("park, for the original", Actor.WORKER, f"at:{ORIGINAL} job:open", f"job:{HELD} at:idle", boundary="park",
               emits=("job_parked",), source="T-RECOVER")  # fmt: skip
 
 
-def _answers() -> Iterator[Rule]:
-    """A person says what came of the original, of which no worker is at work on the job then."""
-    for each in SEEN:
-        begun = f" attempt:{BEGUN}" if each is TOLD else ""
-        if each.after in ("ok", "no_effect"):
-            says = row(f"person: {each.name}", Actor.PERSON, f"job:parked|{HELD} original:{'|'.join(each.before)}{begun}",
-                       f"original:{each.after} job:open", meets=f"deed:{'|'.join(each.deed)}", boundary="resolve",
-                       emits=("invocation_resolved",), source="A-PERSON")  # fmt: skip
-            yield replace(says, unless=(UNRESOLVED,)) if each is TOLD else says
+def _answers(machine: Machine) -> Iterator[Rule]:
+    """A person says what came of the original, of which no worker is at work on the job then: the rows that end it."""
+    for rule in machine.rules:
+        if rule.name in OF_ORIGINAL and rule.writes.get("original") in ("ok", "no_effect"):
+            sees = {name: values for name, values in rule.sees.items() if name != "at"}
+            yield replace(rule, name=f"person: {rule.name}", actor=Actor.PERSON, sees={**guard(job=f"parked|{HELD}"), **sees},
+                          writes={**rule.writes, "job": "open"}, boundary="resolve", emits=("invocation_resolved",),
+                          source="A-PERSON")  # fmt: skip

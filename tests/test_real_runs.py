@@ -204,14 +204,19 @@ def given_up_with_one_owed(job: RealJob) -> None:
     assert job.turn() == "cancelled"
 
 
-def answered_for_before_it_is_sent_again(job: RealJob) -> None:
-    """A step is to be sent again, its answer was lost; an earlier one's undoing comes first, and a person is asked about both."""
+def before_another_execution(job: RealJob) -> Callable[[Command], None]:
+    """The worker dies where it is about to start the second step again, which is granted."""
 
     def strike(command: Command) -> None:
         if command.boundary == "append_started" and job.history.step("b").retries:
             raise Died
 
-    job.turn(strike)
+    return strike
+
+
+def answered_for_before_it_is_sent_again(job: RealJob) -> None:
+    """A step is to be sent again, its answer was lost; an earlier one's undoing comes first, and a person is asked about both."""
+    job.turn(before_another_execution(job))
     job.undo("a")
     assert job.turn() == "parked"
     job.resolve("b")
@@ -292,12 +297,7 @@ def undone_with_a_retry_due(job: RealJob) -> None:
     """Another execution of a step is granted, its worker gone before that; an earlier one's undoing comes first, and the step is
     undone unresolved.
     """
-
-    def gone(command: Command) -> None:
-        if command.boundary == "append_started" and job.history.step("b").retries:
-            raise Died
-
-    job.turn(gone)
+    job.turn(before_another_execution(job))
     job.undo("a")
     assert job.turn() == "parked"
     job.undo("b")

@@ -175,9 +175,8 @@ class Sets:
             return Layer([], [(state, -1, state) for state in states])
         if op in ("gone", "time"):
             return Layer([], [*((state, -1, state) for state in states), *self._of(op, who, states)])
-        if (
-            first and op == "crash"
-        ):  # it strikes where the worker is; where that only decides, before what it may decide on
+        if first and op == "crash":
+            # It strikes where the worker is; where that only decides, before what it may decide on.
             deciding = [state for state in states if not self._of(op, who, [state])]
             decided = self._closure(deciding, reading._replace(who=who))
         else:

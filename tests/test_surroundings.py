@@ -39,10 +39,12 @@ from crashwindow.runtime.contracts.commands import ContractPorts
 from crashwindow.runtime.contracts.reasoner import ScriptedReasoner
 from crashwindow.runtime.contracts.runner import GraphRunner
 from crashwindow.runtime.contracts.sqlite_contracts import SqliteContractStore
+from crashwindow.runtime.job_records import read
 from crashwindow.runtime.records import Json
 from crashwindow.runtime.retry import RetryPolicy
 from crashwindow.runtime.sqlite_store import SqliteStore
 from crashwindow.runtime.tool import NoEffectError, Tool, ToolContext
+from crashwindow.runtime.verify_job import verify
 
 from .real_jobs import Died
 from .rehearsal import JOB
@@ -100,7 +102,9 @@ OVER: Final = (("acquire", 1), ("append_started", 1), ("acquire", 2))
 
 
 def over(boundary: str, number: int) -> StoredJob:
-    """A contract's executor is gone; its time is over, and the next one brings its step to rest without executing it."""
+    """A contract's executor is gone; its time is over, and the next one brings its step to rest without executing it. verify-job
+    takes the record.
+    """
     now, left = [1_800_000_000.0], [number]
 
     def perform(command: Command, ports: Ports) -> object:
@@ -119,6 +123,7 @@ def over(boundary: str, number: int) -> StoredJob:
         now[0] += 10_000
         GraphRunner(ports, {REFUSES.name: REFUSES}, reasoner).tick()
         [job] = [each.job_id for each in store.jobs()]
+        assert verify(read(store, job)).violated is None
         return of_records(job, store.events(job), store.ledger(job), store.effects(job))
 
 
